@@ -1,0 +1,106 @@
+// Command quire serves large language models on CPUs with the OpenAI API.
+//
+// Every command is a struct in a file of its own with a Run method; kong fills the struct from flags and from the
+// environment, QUIRE_<FLAG> for each flag. The process ends with 0 on success, 1 on failure and 2 on wrong usage.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+)
+
+// The exit codes of the command line.
+const (
+	exitOK      = 0
+	exitFailure = 1
+	exitUsage   = 2
+)
+
+// commands lists what quire can do, in the order help shows it.
+type commands struct {
+	Version versionCmd `cmd:"" help:"Print the version, the Go release and the revision it was built from."`
+}
+
+// console is the part of the process that a command talks to. Only main fills it with the real streams.
+type console struct {
+	In       io.Reader // read to its end by commands that accept a pipe
+	Out, Err io.Writer // answers go to Out; progress, logs and complaints to Err
+}
+
+// usageError is a mistake in the command line that kong cannot see; it ends the process with exitUsage.
+type usageError struct{ msg string }
+
+func (e usageError) Error() string { return e.msg }
+
+func main() {
+	os.Exit(run(os.Args[1:], &console{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
+}
+
+// run parses args, runs the command they name and returns the exit code.
+func run(args []string, c *console) int {
+	var cmds commands
+	code := -1
+	parser, err := kong.New(&cmds,
+		kong.Name("quire"),
+		kong.Description("Serve large language models on CPUs with the OpenAI API.\n\n"+
+			"quire serve              serve the default model on http://127.0.0.1:8000\n"+
+			"quire run                chat with it here in the terminal"),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoAppDescFormat: true, FlagsLast: true}),
+		kong.Writers(c.Out, c.Err),
+		kong.DefaultEnvars("QUIRE"),
+		kong.Exit(func(n int) { code = n }),
+		kong.Bind(c),
+		kong.BindSingletonProvider(interruptible),
+	)
+	if err != nil {
+		return fail(c, err) // a wrong struct tag: caught by any test that runs a command
+	}
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	ctx, err := parser.Parse(args)
+	if code >= 0 {
+		return code // --help printed and asked to exit
+	}
+	if err != nil {
+		return misuse(c, parser, err)
+	}
+	if err := ctx.Run(); err != nil {
+		return fail(c, err)
+	}
+	return exitOK
+}
+
+// interruptible gives a command a context that ends with ^C or SIGTERM. A second signal ends the process at once.
+// Commands that treat signals otherwise (serve drains, run stops one answer) do not ask for it.
+func interruptible() (context.Context, error) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	return ctx, nil
+}
+
+// misuse reports a command line that could not be understood, and where help is to be found.
+func misuse(c *console, parser *kong.Kong, err error) int {
+	name := parser.Model.Name
+	if perr, ok := errors.AsType[*kong.ParseError](err); ok && perr.Context != nil && perr.Context.Selected() != nil {
+		name = perr.Context.Selected().FullPath()
+	}
+	fmt.Fprintf(c.Err, "quire: %v\nRun \"%s --help\" for help.\n", err, name)
+	return exitUsage
+}
+
+// fail reports why a command did not succeed and chooses the exit code.
+func fail(c *console, err error) int {
+	fmt.Fprintf(c.Err, "quire: %v\n", err)
+	if _, ok := errors.AsType[usageError](err); ok {
+		return exitUsage
+	}
+	return exitFailure
+}

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"quire": main})
+}
+
+// TestScripts runs each transcript of testdata/script against the real command, without network or model downloads.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+	})
+}
+
+// TestExitCodes holds what scripts rely on: 0 success, 1 failure, 2 wrong usage.
+func TestExitCodes(t *testing.T) {
+	for _, tc := range []struct {
+		args []string
+		want int
+	}{
+		{nil, exitOK},
+		{[]string{"--help"}, exitOK},
+		{[]string{"version", "--help"}, exitOK},
+		{[]string{"version"}, exitOK},
+		{[]string{"verison"}, exitUsage},
+		{[]string{"version", "--no-such-flag"}, exitUsage},
+		{[]string{"version", "extra"}, exitUsage},
+	} {
+		c := &console{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard}
+		if got := run(tc.args, c); got != tc.want {
+			t.Errorf("run(%q) = %d, want %d", tc.args, got, tc.want)
+		}
+	}
+}
