@@ -1,0 +1,34 @@
+# Two commands matter: "go run ./cmd/quire serve" runs Quire, "make test" does all set-up and passes every test.
+# "make check" is the quick part of the tests: what a commit must satisfy.
+
+GO      ?= go
+STATIC   = $(GO) tool -modfile=tools/go.mod
+FUZZTIME ?= 5s
+
+.PHONY: test check unit race fuzz e2e generate build
+
+test: check unit race fuzz e2e
+	@echo "all tests passed"
+
+build:
+	CGO_ENABLED=0 $(GO) build -trimpath -o quire ./cmd/quire
+
+check:
+	@bash .ci/check "$(GO)"
+
+unit:
+	$(GO) test ./...
+
+# The race detector needs a C compiler (Debian: apt-get install gcc).
+race:
+	$(GO) test -race -short -tags invariants ./...
+
+fuzz:
+	@bash .ci/fuzz "$(GO)" $(FUZZTIME)
+
+# End to end on the real default model, which quire pull brings, with real clients.
+e2e:
+	@bash .ci/e2e "$(GO)"
+
+generate:
+	$(GO) generate ./...
