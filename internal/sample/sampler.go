@@ -1,0 +1,178 @@
+package sample
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/quire-ai/quire/internal/invariant"
+)
+
+// Token is a chosen token with, when asked for, its place in the model's raw distribution.
+type Token struct {
+	ID      int32
+	Logprob float32        // natural logarithm of the probability before bias, penalties, temperature and truncation
+	Rank    int            // 1 for the most probable; 0 when log probabilities were not asked for
+	Top     []TokenLogprob // the most probable tokens, best first, as many as asked for
+}
+
+// TokenLogprob is one entry of Token.Top.
+type TokenLogprob struct {
+	ID      int32
+	Logprob float32
+}
+
+// Sampler chooses the tokens of one request, in order. It remembers the tokens it chose, for penalties, bad words and
+// the minimum length; it survives preemption of the request, which loses no output. One caller at a time.
+type Sampler struct {
+	params  *Params
+	vocab   int
+	prompt  int     // tokens
+	outputs []int32 // chosen so far
+
+	bias    []biased // sorted by id
+	allowed []int32  // sorted, without repeats; nil allows all
+	seen    counts
+
+	edits   []edit // of the row in hand
+	compact []float32
+	picker  picker
+	items   []item // for Token.Top
+}
+
+type biased struct {
+	id   int32
+	bias float32
+}
+
+// edit remembers the raw logit of an id whose logit was changed.
+type edit struct {
+	id  int32
+	raw float32
+}
+
+var masked = float32(math.Inf(-1))
+
+// New returns the sampler of a request with the given prompt. The parameters must be valid for vocab.
+func New(p *Params, vocab int, prompt []int32) *Sampler {
+	err := p.Validate(vocab)
+	invariant.Check(err == nil, "sampling parameters were validated: %v", err)
+	s := &Sampler{params: p, vocab: vocab, prompt: len(prompt)}
+	for _, id := range slices.Sorted(maps.Keys(p.LogitBias)) {
+		s.bias = append(s.bias, biased{id, max(-100, min(100, p.LogitBias[id]))})
+	}
+	if len(p.AllowedTokenIDs) > 0 {
+		s.allowed = slices.Compact(slices.Sorted(slices.Values(p.AllowedTokenIDs)))
+	}
+	if p.penalises() {
+		s.seen.addPrompt(prompt)
+	}
+	return s
+}
+
+// Outputs returns how many tokens were chosen so far.
+func (s *Sampler) Outputs() int { return len(s.outputs) }
+
+// Sample chooses the token that stands at position, counted from the start of the prompt, out of its logits. It uses
+// logits as working memory and restores them before it returns. A row with a NaN or an infinity is an error, and so is
+// one of which every token is masked; the sampler is then unchanged.
+func (s *Sampler) Sample(logits []float32, position int) (Token, error) {
+	if len(logits) != s.vocab || position != s.prompt+len(s.outputs) { // the arguments of Check would be allocated
+		invariant.Check(false, "sample position %d of %d logits after a prompt of %d and %d outputs; want %d logits",
+			position, len(logits), s.prompt, len(s.outputs), s.vocab)
+	}
+	best, err := largest(logits)
+	if err != nil {
+		return Token{}, fmt.Errorf("sample position %d: %w", position, err)
+	}
+	raw := best
+	s.editRow(logits)
+	row := s.candidates(logits)
+	if len(s.edits) > 0 || s.allowed != nil {
+		best = item{value: masked}
+		for i, value := range row {
+			if value > best.value {
+				best = item{int32(i), value}
+			}
+		}
+	}
+	chosen := best.index
+	if best.value != masked && !s.params.greedy() {
+		chosen = s.picker.pick(row, best, s.params, Uniform(s.params.Seed, position))
+	}
+	s.restore(logits)
+	if best.value == masked {
+		return Token{}, fmt.Errorf("sample position %d: every token is masked", position)
+	}
+	if s.allowed != nil {
+		chosen = s.allowed[chosen]
+	}
+	s.outputs = append(s.outputs, chosen)
+	if s.params.penalises() {
+		s.seen.addOutput(chosen)
+	}
+	if s.params.Logprobs < 0 {
+		return Token{ID: chosen}, nil
+	}
+	return s.score(logits, raw, chosen, s.params.Logprobs), nil
+}
+
+// Score returns the token id with its log probability and rank in a row of logits, and the most probable tokens as
+// PromptLogprobs asks: what the model thought of a token of the prompt.
+func (s *Sampler) Score(logits []float32, id int32) (Token, error) {
+	best, err := largest(logits)
+	if err != nil {
+		return Token{}, fmt.Errorf("score prompt token %d: %w", id, err)
+	}
+	return s.score(logits, best, id, s.params.PromptLogprobs), nil
+}
+
+// largest returns the first of the largest logits, or an error that names one which is not a finite number.
+func largest(logits []float32) (item, error) {
+	best := item{0, logits[0]}
+	for i, value := range logits {
+		if value-value != 0 {
+			return item{}, fmt.Errorf("logit of token %d is %v", i, value)
+		}
+		if value > best.value {
+			best = item{int32(i), value}
+		}
+	}
+	return best, nil
+}
+
+// score fills in log probabilities from raw logits, as log softmax in float64 over the ids in order.
+func (s *Sampler) score(logits []float32, best item, id int32, top int) Token {
+	sum, rank := 0.0, 1
+	own := logits[id]
+	for i, value := range logits {
+		sum += exp(float64(value) - float64(best.value))
+		if value > own || value == own && int32(i) < id {
+			rank++
+		}
+	}
+	normaliser := log(sum)
+	logprob := func(value float32) float32 { return float32(float64(value) - float64(best.value) - normaliser) }
+	t := Token{ID: id, Logprob: logprob(own), Rank: rank}
+	if top > 0 {
+		s.items = topK(s.items[:0], logits, top)
+		t.Top = make([]TokenLogprob, len(s.items))
+		for i, it := range s.items {
+			t.Top[i] = TokenLogprob{it.index, logprob(it.value)}
+		}
+	}
+	return t
+}
+
+// candidates returns the row to choose from: all logits, or those of the allowed ids in order.
+func (s *Sampler) candidates(logits []float32) []float32 {
+	if s.allowed == nil {
+		return logits
+	}
+	s.compact = s.compact[:0]
+	for _, id := range s.allowed {
+		s.compact = append(s.compact, logits[id])
+	}
+	return s.compact
+}
