@@ -36,7 +36,7 @@ const layers = `
 	# Computing a plan.
 	tensor < cpu;
 	cpu, gguf, tensor < model;
-	sample;
+	invariant < sample;
 	sched, sample, model < executor;
 	sched, sample < executor/executortest;
 
