@@ -36,6 +36,8 @@ const layers = `
 	# Computing a plan.
 	tensor < cpu;
 	cpu, gguf, tensor < model;
+	gguf, tensor < model/modeltest;
+	golden;
 	invariant < sample;
 	sched, sample, model < executor;
 	sched, sample < executor/executortest;
@@ -52,7 +54,7 @@ const layers = `
 	engine < config;
 	openai, llm, metric, config < server;
 	openai, server < bench;
-	bench, server, sim, quire, config < cmd/quire;
+	bench, golden, server, sim, quire, config < cmd/quire;
 	cpu/gen;
 
 	# The core decides and never acts: no goroutine, clock, random source, I/O or logging (DESIGN: purity).
