@@ -36,6 +36,10 @@ func (b *Builder) Set(key string, value any) {
 		return
 	}
 	if a, ok := value.(uint32); ok && key == KeyAlignment {
+		if err := checkAlignment(uint64(a)); err != nil {
+			b.fail(err)
+			return
+		}
 		b.alignment = int(a)
 	}
 	v := reflect.ValueOf(value)

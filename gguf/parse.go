@@ -34,6 +34,8 @@ type parser struct {
 
 	item  string // what is being read, for errors
 	start int    // where it began
+
+	alignmentAt int // where the key of the alignment began
 }
 
 // located wraps an error with the place where it was found.
@@ -167,6 +169,9 @@ func (p *parser) metadata(m *Metadata, count int) error {
 		if _, twice := m.byKey[key]; twice {
 			return errors.New("key occurs twice")
 		}
+		if key == KeyAlignment {
+			p.alignmentAt = p.start
+		}
 		kind, err := p.uint32()
 		if err != nil {
 			return fmt.Errorf("kind of value: %w", err)
@@ -264,13 +269,18 @@ func (p *parser) alignment(m *Metadata) (int, error) {
 	if !m.Has(KeyAlignment) {
 		return defaultAlignment, nil
 	}
-	p.item = fmt.Sprintf("key %q", KeyAlignment)
+	p.item, p.start = fmt.Sprintf("key %q", KeyAlignment), p.alignmentAt
 	a, err := m.Uint(KeyAlignment)
 	if err != nil {
 		return 0, errors.Unwrap(err) // path and key are named by the item
 	}
+	return int(a), checkAlignment(a)
+}
+
+// checkAlignment refuses an alignment that is no power of two or does not fit an int32.
+func checkAlignment(a uint64) error {
 	if bits.OnesCount64(a) != 1 || a > math.MaxInt32 {
-		return 0, fmt.Errorf("alignment %d is not a power of two below 2^31", a)
+		return fmt.Errorf("alignment %d is not a power of two below 2^31", a)
 	}
-	return int(a), nil
+	return nil
 }
