@@ -176,3 +176,13 @@ func (s *Sampler) candidates(logits []float32) []float32 {
 	}
 	return s.compact
 }
+
+// Output is what one planned request got out of a step.
+type Output struct {
+	// Sampled are the new tokens: one when the step reached the end of what is known, none after a chunk of prefill.
+	Sampled []Token
+	// PromptLogprobs, when the request asked for them, score the prompt tokens that follow the positions of this step.
+	PromptLogprobs []Token
+	// Err ends this request; the others of the step are not concerned.
+	Err error
+}
