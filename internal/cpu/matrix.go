@@ -1,0 +1,212 @@
+package cpu
+
+import (
+	"fmt"
+
+	"github.com/quire-ai/quire/internal/tensor"
+)
+
+// Matrix is a weight matrix packed for MatMul: Rows outputs of Cols inputs. It is one part or several stacked, each
+// with its own number format, so that q, k and v, or gate and up, are one product. Read-only; its memory belongs to the
+// Device that packed it.
+type Matrix struct {
+	Rows, Cols int
+	Bias       []float32 // added to each output after the product, or nil; Rows long. Set it before the first use.
+
+	parts  []part
+	panels int // of all parts
+}
+
+// Part is a tensor to pack: rows of cols values in one of GGUF's formats.
+type Part struct {
+	Type tensor.DType
+	Rows int
+	Data []byte
+}
+
+// part is a stack of panels in one format. A panel is 16 rows of weights, interleaved so that a vector lane is a row;
+// rows missing in the last one are zero. The layout of a panel is described at layout.
+type part struct {
+	layout     layout
+	rows       int
+	firstRow   int // in the matrix
+	firstPanel int // in the matrix
+	data       []byte
+	panelBytes int
+}
+
+// kind names the inner loop that a panel's layout wants.
+type kind uint8
+
+const (
+	kindQ8    kind = iota // bytes, weight = scale·(byte - 128); Q8_0, Q5_0
+	kindQ4                // nibbles, weight = scale·(nibble - 8); Q4_0
+	kindQ8Min             // bytes, weight = scale·byte + min; Q5_1
+	kindQ4Min             // nibbles, weight = scale·nibble + min; Q4_1
+	kindQ8K               // bytes, weight = d·scale·byte - dmin·min; Q5_K
+	kindQ4K               // nibbles, the same; Q4_K
+	kindQ6K               // bytes, weight = d·scale·(byte - 32), scales of 16 columns; Q6_K
+	kindF32               // float32
+	kindF16
+	kindBF16
+	kindCount
+)
+
+// layout says how a panel is laid out: a plane of numbers, then a plane of scales.
+//
+// Numbers, of a block of 32 columns, as 8 groups of 4 columns: byte formats have [group][16 rows][4 columns] bytes.
+// Nibble formats have the same with 4 groups of bytes, group g in the low halves and group g+4 in the high ones. Float
+// formats have [column][16 rows].
+//
+// Scales: [block]{scale [16]f16}, with a minimum [block]{scale [16]f16, min [16]f16}; the k-quants, whose blocks come
+// in eights, have [8 blocks]{d [16]f16, dmin [16]f16, [block]{scale [16]uint8, min [16]uint8}}, and Q6_K has
+// [8 blocks]{d [16]f16, [half block][16]int8}.
+type layout struct {
+	kind        kind
+	blockBytes  int // of the numbers of 32 columns (of one column in float formats)
+	scaleBlocks int // blocks that share a record of scales; 0 in float formats
+	scaleBytes  int // of that record
+}
+
+// layouts is indexed by kind. It never changes.
+var layouts = [kindCount]layout{
+	kindQ8:    {kindQ8, 512, 1, 32},
+	kindQ4:    {kindQ4, 256, 1, 32},
+	kindQ8Min: {kindQ8Min, 512, 1, 64},
+	kindQ4Min: {kindQ4Min, 256, 1, 64},
+	kindQ8K:   {kindQ8K, 512, 8, 64 + 8*32},
+	kindQ4K:   {kindQ4K, 256, 8, 64 + 8*32},
+	kindQ6K:   {kindQ6K, 512, 8, 32 + 16*16},
+	kindF32:   {kindF32, 64, 0, 0},
+	kindF16:   {kindF16, 32, 0, 0},
+	kindBF16:  {kindBF16, 32, 0, 0},
+}
+
+func (k kind) isFloat() bool { return k >= kindF32 }
+
+// numbersBytes is the size of a panel's plane of numbers.
+func (l layout) numbersBytes(cols int) int {
+	if l.kind.isFloat() {
+		return l.blockBytes * cols
+	}
+	return l.blockBytes * (cols / blockCols)
+}
+
+// panelBytes is the size of a panel.
+func (l layout) panelBytes(cols int) int {
+	n := l.numbersBytes(cols)
+	if l.scaleBlocks > 0 {
+		n += cols / blockCols / l.scaleBlocks * l.scaleBytes
+	}
+	return roundUp(n, alignment)
+}
+
+// kindOf returns the kind of panel a tensor is packed into.
+func kindOf(t tensor.DType) (kind, error) {
+	switch t {
+	case tensor.F32:
+		return kindF32, nil
+	case tensor.F16:
+		return kindF16, nil
+	case tensor.BF16:
+		return kindBF16, nil
+	case tensor.Q8_0, tensor.Q5_0:
+		return kindQ8, nil
+	case tensor.Q4_0:
+		return kindQ4, nil
+	case tensor.Q5_1:
+		return kindQ8Min, nil
+	case tensor.Q4_1:
+		return kindQ4Min, nil
+	case tensor.Q5_K:
+		return kindQ8K, nil
+	case tensor.Q4_K:
+		return kindQ4K, nil
+	case tensor.Q6_K:
+		return kindQ6K, nil
+	}
+	return 0, fmt.Errorf("weights of %v have no kernel", t)
+}
+
+// CanPack tells whether Pack takes tensors of type t.
+func CanPack(t tensor.DType) bool {
+	_, err := kindOf(t)
+	return err == nil
+}
+
+// Pack packs one tensor of rows × cols.
+func (d *Device) Pack(t tensor.DType, rows, cols int, src []byte) (*Matrix, error) {
+	return d.PackRows(cols, Part{Type: t, Rows: rows, Data: src})
+}
+
+// PackRows packs tensors stacked on one another: the outputs of the matrix are those of the first part, then those
+// of the second. The sources may be unmapped afterwards.
+func (d *Device) PackRows(cols int, parts ...Part) (*Matrix, error) {
+	m := &Matrix{Cols: cols}
+	for _, src := range parts {
+		k, err := kindOf(src.Type)
+		if err != nil {
+			return nil, fmt.Errorf("pack: %w", err)
+		}
+		rowBytes, err := tensor.RowBytes(src.Type, cols)
+		if err != nil {
+			return nil, fmt.Errorf("pack: %w", err)
+		}
+		if src.Rows < 1 || cols < 1 || len(src.Data) != src.Rows*rowBytes {
+			return nil, fmt.Errorf("pack: %d × %d values of %v take %d bytes, got %d", src.Rows, cols, src.Type,
+				src.Rows*rowBytes, len(src.Data))
+		}
+		p := part{layout: layouts[k], rows: src.Rows, firstRow: m.Rows, firstPanel: m.panels}
+		panels := (src.Rows + lanes - 1) / lanes
+		p.panelBytes = p.layout.panelBytes(cols)
+		if p.data, err = d.memory.alloc(panels * p.panelBytes); err != nil {
+			return nil, fmt.Errorf("pack: %w", err)
+		}
+		d.Run(panels, func(_, panel int) {
+			packPanel(p.data[panel*p.panelBytes:][:p.panelBytes], p.layout, panelSource{
+				format: src.Type, cols: cols, rowBytes: rowBytes,
+				rows: src.Data[panel*lanes*rowBytes : min((panel+1)*lanes, src.Rows)*rowBytes],
+			})
+		})
+		m.parts = append(m.parts, p)
+		m.Rows += src.Rows
+		m.panels += panels
+	}
+	return m, nil
+}
+
+// Bytes is the memory the packed weights take.
+func (m *Matrix) Bytes() int {
+	n := 0
+	for _, p := range m.parts {
+		n += len(p.data)
+	}
+	return n
+}
+
+// panel is a panel with what a kernel must know of it.
+type panel struct {
+	layout  layout
+	numbers []byte
+	scales  []byte
+	column  int // of the first output
+	rows    int // outputs, 16 but for the last panel of a part
+}
+
+// panel returns panel i of the matrix.
+func (m *Matrix) panel(i int) panel {
+	p := &m.parts[0]
+	for j := 1; j < len(m.parts) && i >= m.parts[j].firstPanel; j++ {
+		p = &m.parts[j]
+	}
+	i -= p.firstPanel
+	data := p.data[i*p.panelBytes:][:p.panelBytes]
+	split := p.layout.numbersBytes(m.Cols)
+	return panel{
+		layout:  p.layout,
+		numbers: data[:split],
+		scales:  data[split:],
+		column:  p.firstRow + i*lanes,
+		rows:    min(lanes, p.rows-i*lanes),
+	}
+}

@@ -1,0 +1,165 @@
+package cpu
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// job is one piece of parallel work: run is called once for each chunk, by any worker, in any order.
+type job interface {
+	run(worker, chunk int)
+}
+
+// pool is a set of persistent workers, each locked to a thread. The caller of do is worker 0; the others are
+// goroutines that spin for a moment after a job, then park. do takes chunks beside them, so that a worker which is late,
+// because the system gave its core to somebody else, holds nobody up unless it has already taken a chunk.
+//
+// One goroutine at a time calls do.
+type pool struct {
+	// ticket is epoch<<32 | next chunk. A worker claims a chunk by compare-and-swap, which fails if the job has changed
+	// since the worker read it: see claim.
+	ticket atomic.Uint64
+	_      [56]byte
+	done   atomic.Int64 // chunks of the current job that are finished
+	_      [56]byte
+
+	work   job          // of the current epoch; written only while no chunk can be claimed
+	chunks atomic.Int64 // of the current epoch
+
+	sleepers []sleeper // one a worker, [0] unused
+	stop     atomic.Bool
+	wait     sync.WaitGroup
+}
+
+// sleeper lets a worker park: it sets parked, looks once more for work, and waits for wake.
+type sleeper struct {
+	parked atomic.Bool
+	wake   chan struct{} // capacity 1; a send follows each parked true → false by another goroutine
+	_      [40]byte
+}
+
+const (
+	closed   = 1<<32 - 1             // a chunk number no job has: nothing can be claimed
+	spinTime = 60 * time.Microsecond // covers the serial gaps within a step
+	spinPoll = 64                    // looks at the ticket between looks at the clock
+)
+
+// newPool starts threads-1 workers.
+func newPool(threads int) *pool {
+	p := &pool{sleepers: make([]sleeper, max(threads, 1))}
+	p.ticket.Store(closed)
+	for w := 1; w < threads; w++ {
+		p.sleepers[w].wake = make(chan struct{}, 1)
+		p.wait.Add(1)
+		go p.worker(w)
+	}
+	return p
+}
+
+// close ends the workers and waits for them. No do may be running or follow.
+func (p *pool) close() {
+	p.stop.Store(true)
+	p.wakeAll()
+	p.wait.Wait()
+}
+
+// do runs all chunks of j and returns when they are finished.
+func (p *pool) do(chunks int, j job) {
+	if chunks <= 1 || len(p.sleepers) == 1 {
+		for c := range chunks {
+			j.run(0, c)
+		}
+		return
+	}
+	// Between jobs the ticket's chunk number is at its job's end or closed, so a worker's claim fails; setting it to
+	// closed first makes a claim with the old number fail too, before work and chunks change.
+	epoch := p.ticket.Load()>>32 + 1
+	p.ticket.Store(epoch<<32 | closed)
+	p.work = j
+	p.chunks.Store(int64(chunks))
+	p.done.Store(0)
+	p.ticket.Store(epoch << 32)
+	p.wakeAll()
+	p.drain(0)
+	for spins := 0; p.done.Load() < int64(chunks); spins++ {
+		if spins%1024 == 1023 {
+			runtime.Gosched() // a worker lost its core while it held a chunk
+		}
+		pause()
+	}
+	p.work = nil
+}
+
+// drain takes chunks until there are none.
+func (p *pool) drain(worker int) {
+	for {
+		j, chunk, ok := p.claim()
+		if !ok {
+			return
+		}
+		j.run(worker, chunk)
+		p.done.Add(1)
+	}
+}
+
+// claim takes a chunk of the current job. Everything read between the load and the swap belongs to the ticket's
+// epoch if the swap succeeds: while a chunk is unclaimed, do does not return and so changes nothing.
+func (p *pool) claim() (job, int, bool) {
+	for {
+		t := p.ticket.Load()
+		chunk := t & closed
+		if chunk == closed || int64(chunk) >= p.chunks.Load() {
+			return nil, 0, false
+		}
+		if p.ticket.CompareAndSwap(t, t+1) {
+			return p.work, int(chunk), true
+		}
+	}
+}
+
+// worker is the life of workers 1 and up.
+func (p *pool) worker(w int) {
+	defer p.wait.Done()
+	runtime.LockOSThread()
+	s := &p.sleepers[w]
+	for !p.stop.Load() {
+		seen := p.ticket.Load()
+		p.drain(w)
+		if p.spin(seen) {
+			continue
+		}
+		s.parked.Store(true)
+		if p.ticket.Load()>>32 != seen>>32 || p.stop.Load() {
+			if s.parked.CompareAndSwap(true, false) {
+				continue
+			}
+		}
+		<-s.wake
+	}
+}
+
+// spin waits a moment for a job newer than seen.
+func (p *pool) spin(seen uint64) bool {
+	start := time.Now()
+	for {
+		for range spinPoll {
+			if p.ticket.Load()>>32 != seen>>32 {
+				return true
+			}
+			pause()
+		}
+		if time.Since(start) > spinTime || p.stop.Load() {
+			return false
+		}
+	}
+}
+
+func (p *pool) wakeAll() {
+	for w := 1; w < len(p.sleepers); w++ {
+		if s := &p.sleepers[w]; s.parked.Load() && s.parked.CompareAndSwap(true, false) {
+			s.wake <- struct{}{}
+		}
+	}
+}

@@ -1,0 +1,157 @@
+package cpu
+
+import "math"
+
+// RopeOptions describe a rotary embedding.
+type RopeOptions struct {
+	Base        float64   // frequency i of Dims/2 is Base^(-2i/Dims)
+	Dims        int       // values of a head that are rotated, from the first
+	Interleaved bool      // pairs are (2i, 2i+1), as in GGUF's llama; else (i, i + Dims/2)
+	Factors     []float32 // frequency i is divided by Factors[i] (long rope, Llama 3), or nil
+	Scale       float64   // positions are divided by it (linear scaling); 0 is 1
+	Magnitude   float64   // cosine and sine are multiplied by it (long rope); 0 is 1
+}
+
+// Rope is a rotary embedding: the frequencies, which depend on the model only. Read-only.
+type Rope struct {
+	frequency   []float64
+	magnitude   float64
+	interleaved bool
+}
+
+// NewRope computes the frequencies. Every processor computes the same ones: float64 operations of which none is fused
+// but by math.FMA (docs/arithmetic.md §7).
+func NewRope(o RopeOptions) *Rope {
+	r := &Rope{frequency: make([]float64, o.Dims/2), magnitude: o.Magnitude, interleaved: o.Interleaved}
+	if r.magnitude == 0 {
+		r.magnitude = 1
+	}
+	scale := o.Scale
+	if scale == 0 {
+		scale = 1
+	}
+	step := inverseRoot(o.Base, len(r.frequency))
+	power := 1.0
+	for i := range r.frequency {
+		r.frequency[i] = power / scale
+		if o.Factors != nil {
+			r.frequency[i] /= float64(o.Factors[i])
+		}
+		power = float64(power * step)
+	}
+	return r
+}
+
+// inverseRoot returns base^(-1/n), by bisection: n multiplications tell whether a guess is too large.
+func inverseRoot(base float64, n int) float64 {
+	low, high := 0.0, 1.0
+	for {
+		middle := (low + high) / 2
+		if middle <= low || middle >= high {
+			return high
+		}
+		power := base
+		for range n {
+			power = float64(power * middle)
+		}
+		if power < 1 {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+}
+
+// RopeRows holds cosines and sines for the rows of a step, made once and used by every layer.
+type RopeRows struct {
+	rope  *Rope
+	table []float32 // [row]{cos [Dims/2], sin [Dims/2]}
+	rows  int
+}
+
+// RopeRows sets t to the positions of the rows of seqs.
+func (d *Device) RopeRows(t *RopeRows, r *Rope, seqs []Seq) {
+	t.rope, t.rows = r, 0
+	for _, s := range seqs {
+		t.rows = max(t.rows, s.First+s.Rows)
+	}
+	half := len(r.frequency)
+	if need := 2 * half * t.rows; cap(t.table) < need {
+		t.table = make([]float32, need)
+	}
+	t.table = t.table[:2*half*t.rows]
+	for _, s := range seqs {
+		for i := range s.Rows {
+			cos, sin := t.row(s.First + i)
+			for k, f := range r.frequency {
+				sn, cs := sincos(float64(s.Pos+i) * f)
+				cos[k], sin[k] = float32(cs*r.magnitude), float32(sn*r.magnitude)
+			}
+		}
+	}
+}
+
+func (t *RopeRows) row(r int) (cos, sin []float32) {
+	half := len(t.rope.frequency)
+	row := t.table[2*half*r:][:2*half]
+	return row[:half], row[half:]
+}
+
+// Rope rotates heads in place: each row of x begins with heads × headDim values, rows are stride apart.
+func (d *Device) Rope(x []float32, stride, heads, headDim int, t *RopeRows) {
+	need("rope", x, (t.rows-1)*stride+heads*headDim)
+	d.rowsDo(rowsJob{op: opRotate, rows: t.rows, x: x, stride: stride, heads: heads, width: headDim, rope: t})
+}
+
+// rotateHead rotates pairs of a head (docs/arithmetic.md §7).
+func rotateHead(head, cos, sin []float32, interleaved bool) {
+	for i, c := range cos {
+		a, b := &head[i], &head[(i+len(cos))%len(head)]
+		if interleaved {
+			a, b = &head[2*i], &head[2*i+1]
+		}
+		s := sin[i]
+		*a, *b = fma32(*a, c, -mul32(*b, s)), fma32(*a, s, mul32(*b, c))
+	}
+}
+
+// π/2 in three parts, and the coefficients of the polynomials for |x| ≤ π/4 (FreeBSD's msun, k_sin.c and k_cos.c).
+const (
+	piHalf1 = 1.57079632679489655800e+00
+	piHalf2 = 6.12323399573676603587e-17
+	piHalf3 = -1.49738490485916983303e-33
+)
+
+// sincos returns the sine and the cosine of x ≥ 0, below 2^30, to about 1e-16. It is written with math.FMA, which every
+// processor computes alike, because package math may be compiled to other roundings on other processors.
+func sincos(x float64) (sin, cos float64) {
+	n := math.RoundToEven(x * (2 / math.Pi))
+	r := math.FMA(-n, piHalf1, x)
+	r = math.FMA(-n, piHalf2, r)
+	r = math.FMA(-n, piHalf3, r)
+	z := float64(r * r)
+	s := horner(z, 1.58969099521155010221e-10, -2.50507602534068634195e-08, 2.75573137070700676789e-06,
+		-1.98412698298579493134e-04, 8.33333333332248946124e-03, -1.66666666666666324348e-01)
+	s = math.FMA(float64(r*z), s, r)
+	c := horner(z, -1.13596475577881948265e-11, 2.08757232129817482790e-09, -2.75573143513906633035e-07,
+		2.48015872894767294178e-05, -1.38888888888741095749e-03, 4.16666666666666019037e-02)
+	c = math.FMA(float64(z*z), c, math.FMA(-0.5, z, 1))
+	switch int64(n) & 3 {
+	case 0:
+		return s, c
+	case 1:
+		return c, -s
+	case 2:
+		return -s, -c
+	}
+	return -c, s
+}
+
+// horner is a polynomial in x, highest coefficient first.
+func horner(x float64, coefficients ...float64) float64 {
+	sum := coefficients[0]
+	for _, c := range coefficients[1:] {
+		sum = math.FMA(sum, x, c)
+	}
+	return sum
+}
