@@ -1,0 +1,74 @@
+package sched
+
+import "github.com/quire-ai/quire/kv"
+
+// allocation asks for the slots of one request's next tokens.
+type allocation struct {
+	r         *request
+	n         int     // tokens to compute
+	lookahead int     // slots beyond them
+	hit       *kv.Hit // local prefix hit, if the request holds nothing yet
+	external  int     // tokens to load behind it
+	async     bool    // the load takes steps: register nothing yet
+	admission bool    // the request is not running: watermark and full-sequence check apply
+	reserved  int     // free blocks that others count on
+}
+
+// allocate gives a request its slots, or changes nothing and returns false: not now.
+func (s *Scheduler) allocate(a allocation) bool {
+	r := a.r
+	total := r.computed + a.external
+	if a.hit != nil {
+		total += a.hit.Tokens
+	}
+	total = min(total, s.cfg.MaxModelLen)
+	free := s.cache.Pool().Free()
+	if a.admission && len(s.running) > 0 {
+		free -= s.watermark
+	}
+	d := kv.Demand{Table: &r.table, Hit: a.hit, Computed: total}
+	if a.admission && !s.cfg.NoFullSequenceCheck {
+		d.Tokens, d.Whole = min(len(r.tokens), s.cfg.MaxModelLen), true
+		if s.cache.Need(d) > free {
+			return false
+		}
+	}
+	slots := min(total+a.n+a.lookahead, s.cfg.MaxModelLen, s.poolMax)
+	if len(s.cfg.Groups) > 0 {
+		s.cache.Trim(&r.table, max(0, total-r.inFlight))
+	}
+	d.Tokens, d.Whole = slots, false
+	if s.cache.Need(d) > free-a.reserved {
+		return false
+	}
+	if a.hit != nil {
+		s.cache.Attach(&r.table, a.hit, total, a.external > 0)
+	}
+	s.cache.Grow(&r.table, slots)
+	if !a.async {
+		s.cache.Register(&r.table, &r.chain, r.tokens[:min(total+a.n, len(r.tokens))])
+	}
+	return true
+}
+
+// reserved returns the blocks that admitted prefills and loads still need for their known tokens.
+func (s *Scheduler) reserved() int {
+	sum := 0
+	for _, r := range s.running {
+		sum += s.stillNeeds(r)
+	}
+	for r := range s.deferred.all {
+		sum += s.stillNeeds(r)
+	}
+	for _, r := range s.skip {
+		sum += s.stillNeeds(r)
+	}
+	return sum
+}
+
+func (s *Scheduler) stillNeeds(r *request) int {
+	if !r.prefilling {
+		return 0
+	}
+	return s.cache.Need(kv.Demand{Table: &r.table, Computed: r.computed, Tokens: len(r.tokens)})
+}

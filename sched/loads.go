@@ -1,0 +1,207 @@
+package sched
+
+import (
+	"errors"
+
+	"github.com/quire-ai/quire/kv"
+)
+
+// external asks the connector what it can load behind a local hit; false means ask again later.
+func (s *Scheduler) external(r *request, local int) (loadMatch, bool) {
+	if s.cfg.Connector == nil {
+		return loadMatch{}, true
+	}
+	m := s.cfg.Connector.Match(MatchQuery{
+		Request: r.Request, Tokens: r.tokens, Hashes: r.chain.Hashes, Local: local, Loads: r.loaded,
+	})
+	if m.Deferred {
+		return loadMatch{}, false
+	}
+	return loadMatch{tokens: m.Tokens, async: m.Async && m.Tokens > 0}, true
+}
+
+// startLoad puts the load of an admission into the plan.
+func (s *Scheduler) startLoad(r *request, a allocation, from int) {
+	r.loaded++
+	if a.async {
+		r.load = loadPending
+	}
+	blocks := r.table.Blocks(0, 0)
+	s.plan.Loads = append(s.plan.Loads, Load{
+		ID: r.ID, Epoch: r.epoch, Number: r.loaded, From: from, Tokens: a.external, Async: a.async, Blocks: blocks,
+	})
+	s.changes = append(s.changes, Change{Kind: Loading, ID: r.ID, Epoch: r.epoch, Blocks: len(blocks)})
+}
+
+// loadDone ends a load. If its request ended meanwhile, the blocks return now; if the epoch is old, nothing changes.
+func (s *Scheduler) loadDone(ev LoadDone) {
+	r := s.requests[ev.ID]
+	if r == nil {
+		s.stale(ev.ID, "no such request")
+		return
+	}
+	if r.state.Finished() {
+		// Ending raised the epoch by one, once, so the load of its last life carries the one before.
+		if ev.Epoch+1 != r.epoch || !r.load.inFlight() {
+			s.stale(ev.ID, "load of an old epoch")
+			return
+		}
+		r.load = loadReceived
+		if !r.sending {
+			s.forget(r)
+		}
+		return
+	}
+	if ev.Epoch != r.epoch || !r.load.inFlight() {
+		s.stale(ev.ID, "load of an old epoch")
+		return
+	}
+	if len(ev.Bad) > 0 {
+		s.badBlocks(ev.Bad)
+		if r.state.Finished() { // under Fail it ended just now, and its blocks waited for this
+			r.load = loadReceived
+			if !r.sending {
+				s.forget(r)
+			}
+			return
+		}
+	}
+	if r.load == loadFailed {
+		r.load = loadBroken
+	} else {
+		r.load = loadReceived
+	}
+}
+
+// inFlight tells whether the transfer is still running.
+func (l loadState) inFlight() bool { return l == loadPending || l == loadFailed }
+
+// promote brings back a request whose load is done: to PREEMPTED if it ran before, so that it resumes and is not taken
+// for new (vLLM #31583), else to WAITING. What was loaded is registered now.
+func (s *Scheduler) promote(r *request) {
+	broken := r.load == loadBroken
+	r.load = loadNone
+	if broken && r.computed == 0 {
+		// Nothing came. It starts over, and gives up the claim that its load made on free blocks.
+		s.release(r)
+		r.prefilling = false
+		r.epoch++
+	}
+	s.cache.Register(&r.table, &r.chain, r.tokens[:min(r.computed, len(r.tokens))])
+	if !broken && r.computed == len(r.tokens) {
+		r.computed-- // the last token is computed in any case, to sample
+	}
+	if r.preemptions > 0 {
+		s.move(r, Preempted)
+	} else {
+		s.move(r, Waiting)
+	}
+}
+
+// badBlocks handles blocks that a load could not fill. Whoever counted them as computed computes them again, or fails.
+func (s *Scheduler) badBlocks(bad []kv.BlockID) {
+	fail := s.cfg.LoadFailure == Fail
+	var failed []*request
+	for r := range s.deferred.all {
+		if r.state == WaitingForRemoteKVs && r.load.inFlight() && s.truncateLoad(r, bad) {
+			failed = append(failed, r)
+		}
+	}
+	remade := make(map[kv.BlockID]bool) // bad blocks that a request seen before will fill
+	for _, r := range s.running {
+		if s.truncateRunning(r, bad, remade) {
+			r.spoiled = true
+			s.spoiled = append(s.spoiled, r)
+			failed = append(failed, r)
+		}
+	}
+	if !fail {
+		return
+	}
+	for _, r := range failed {
+		if r.state != Running {
+			s.finish(r, ending{reason: ReasonError, err: errors.New("external KV could not be loaded")})
+		}
+	}
+}
+
+// truncateLoad cuts a loading request's computed tokens at the first bad block and tells whether there was one.
+func (s *Scheduler) truncateLoad(r *request, bad []kv.BlockID) bool {
+	for i, b := range r.table.Blocks(0, 0) {
+		if r.load == loadFailed && i*s.cfg.BlockSize >= r.computed {
+			return false
+		}
+		if containsBlock(bad, b) {
+			r.computed = i * s.cfg.BlockSize
+			r.load = loadFailed
+			return true
+		}
+	}
+	return false
+}
+
+// truncateRunning does the same for a running request, whose synchronous load failed. A bad block that several share
+// is computed by the first of them; the others may count on it.
+func (s *Scheduler) truncateRunning(r *request, bad []kv.BlockID, remade map[kv.BlockID]bool) bool {
+	affected, cut := false, false
+	end := (max(r.cached, 0) + s.cfg.BlockSize - 1) / s.cfg.BlockSize
+	blocks := r.table.Blocks(0, 0)
+	for i, b := range blocks[:min(end, len(blocks))] {
+		if !containsBlock(bad, b) {
+			continue
+		}
+		affected = true
+		if remade[b] {
+			continue
+		}
+		remade[b] = true
+		if cut {
+			continue
+		}
+		cut = true
+		r.computed = i * s.cfg.BlockSize
+		if s.cfg.LoadFailure == Fail {
+			s.cache.Unregister(&r.table, i)
+		}
+	}
+	if affected && !cut {
+		r.computed = r.cached
+	}
+	return affected
+}
+
+// settleSpoiled ends the requests whose synchronous load failed, under Fail, and lets the others go on.
+func (s *Scheduler) settleSpoiled() {
+	for _, r := range s.spoiled {
+		r.spoiled = false
+		if s.cfg.LoadFailure == Fail && !r.state.Finished() {
+			s.finish(r, ending{reason: ReasonError, err: errors.New("external KV could not be loaded")})
+		}
+	}
+	if len(s.spoiled) > 0 {
+		s.spoiled = s.spoiled[:0]
+		s.sweepRunning()
+	}
+}
+
+// sendDone ends the transfer that kept a finished request's blocks.
+func (s *Scheduler) sendDone(ev SendDone) {
+	r := s.requests[ev.ID]
+	if r == nil || !r.sending || ev.Epoch != r.epoch {
+		s.stale(ev.ID, "no such send")
+		return
+	}
+	r.sending = false
+	if !r.load.inFlight() {
+		s.forget(r)
+	}
+}
+
+func containsBlock(blocks []kv.BlockID, b kv.BlockID) bool {
+	for _, x := range blocks {
+		if x == b {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,91 @@
+package sched
+
+import "github.com/quire-ai/quire/kv"
+
+// RequestID names a request. Ids are chosen by the caller and are unique among live requests.
+type RequestID string
+
+// Epoch counts the lives of a request: each preemption, restart and end begins a new one. Loads and sends carry the
+// epoch in which they began, so that a late completion is recognised and changes nothing but the return of its blocks.
+type Epoch uint32
+
+// Request is what the caller hands in. It is not changed and must not be changed while the request lives.
+type Request struct {
+	ID     RequestID
+	Prompt []int32 // at least one token
+
+	MaxTokens int // most output tokens; 0 means up to the model's or the cache's limit
+	MinTokens int // EOS and stop tokens do not end the request before so many outputs
+
+	Priority int     // smaller is more urgent; only under the Priority policy
+	Arrival  float64 // orders requests of one priority; a number of the caller's clock
+
+	EOS          []int32 // ids that end the request unless IgnoreEOS
+	IgnoreEOS    bool
+	StopTokenIDs []int32 // ids that end the request, whatever IgnoreEOS says
+
+	CacheSalt string // requests with different salts share no cached block
+	SkipCache bool   // do not read the prefix cache (prompt logprobs need every token computed)
+	LoRA      string // adapter name, empty for none; the same name must mean the same weights
+	Grammar   bool   // wait for GrammarReady before the first admission
+}
+
+// request is the scheduler's own record of a live request.
+type request struct {
+	*Request
+
+	state  State
+	epoch  Epoch
+	seq    uint64   // order of arrival at the scheduler, unique
+	tokens []int32  // known: prompt, then outputs
+	chain  kv.Chain // hashes of the full blocks of tokens
+	table  kv.Table // blocks held
+	spec   []int32  // drafts to verify in the next step
+
+	computed     int  // tokens whose KV is computed, or will be once the steps in flight are done
+	placeholders int  // outputs in flight whose ids are not known yet (asynchronous scheduling)
+	inFlight     int  // tokens in steps not yet retired
+	stale        int  // of those, tokens scheduled before the last preemption
+	dropStale    bool // discard the outputs of stale tokens instead of delivering them
+	prefillChunk bool // the last plan left known tokens to compute
+	prefilling   bool // an admitted prefill or load whose remaining blocks others' loads must leave free
+	cached       int  // tokens found computed at first admission, −1 before
+	preemptions  int
+	highWater    int // most tokens ever computed: what lies below is recomputation
+
+	load     loadState // of the external load of this epoch
+	loaded   int       // loads begun
+	grammar  grammarState
+	grammarE string
+
+	queue            *queue // that holds it, nil while running or planned to be put back
+	qprev, qnext     *request
+	heapIndex        int
+	allPrev, allNext *request // live requests in order of arrival
+	planned          int      // index into the plan being built, −1 if not planned
+	spoiled          bool     // running on blocks that turned out bad: the row of the retiring step means nothing
+	sending          bool     // finished, and a transfer out of its blocks is still running
+}
+
+// outputs returns the number of output tokens known.
+func (r *request) outputs() int { return len(r.tokens) - len(r.Prompt) }
+
+// before is the order of the Priority policy.
+func (r *request) before(o *request) bool {
+	if r.Priority != o.Priority {
+		return r.Priority < o.Priority
+	}
+	if r.Arrival != o.Arrival {
+		return r.Arrival < o.Arrival
+	}
+	return r.ID < o.ID
+}
+
+func contains(ids []int32, id int32) bool {
+	for _, x := range ids {
+		if x == id {
+			return true
+		}
+	}
+	return false
+}

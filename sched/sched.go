@@ -1,0 +1,234 @@
+package sched
+
+import (
+	"fmt"
+
+	"github.com/quire-ai/quire/internal/invariant"
+	"github.com/quire-ai/quire/kv"
+)
+
+// Scheduler decides which tokens of which request are computed next. It belongs to one caller, who alternates Apply
+// and Schedule; see the package comment. Nothing in it is safe for concurrent use.
+type Scheduler struct {
+	cfg       Config
+	limit     int // most tokens of a request: the model's length, or what fits the empty cache and one more
+	poolMax   int // most tokens that fit the empty cache
+	watermark int // blocks
+	cache     *kv.Cache
+
+	requests             map[RequestID]*request
+	allFirst, allLast    *request // live requests in order of arrival
+	nextSeq              uint64
+	waiting, deferred    queue      // deferred: parked or passed over, looked at before waiting
+	running              []*request // in admission order
+	skip                 []*request // passed over in this step's waiting pass
+	finished             []RequestID
+	preempted            []RequestID // by resets, since the last plan
+	pause                PauseLevel
+	failedGrammar        []*request // to be ended with the next step
+	loras                []string   // adapters in the plan being built
+	budget               int        // tokens left in the plan being built
+	plans                []Plan     // ring of depth+1 plans
+	plan                 *Plan      // being built
+	step                 uint64     // of the last plan
+	inFlight             []*Plan    // not yet retired, oldest first
+	fence                fence
+	changes              []Change
+	spoiled              []*request // running requests whose row in the retiring step means nothing
+	heldScratch          []int32
+	preemptedInPass      bool
+	prefillScheduled     bool
+	counters             Counters
+	eventsOfRetiredSteps int
+}
+
+// New returns an idle scheduler. The configuration must be valid; it panics otherwise.
+func New(cfg Config) *Scheduler {
+	err := cfg.Validate()
+	invariant.Check(err == nil, "scheduler configuration: %v", err)
+	s := &Scheduler{
+		cfg:       cfg,
+		cache:     kv.NewCache(cfg.cacheConfig()),
+		requests:  make(map[RequestID]*request),
+		waiting:   queue{name: "waiting", byPriority: cfg.Policy == Priority},
+		deferred:  queue{name: "deferred", byPriority: cfg.Policy == Priority},
+		plans:     make([]Plan, cfg.depth()+1),
+		watermark: int(cfg.Watermark * float64(cfg.Blocks+1)),
+	}
+	s.poolMax = s.longestFit()
+	s.limit = min(cfg.MaxModelLen, s.poolMax+1)
+	return s
+}
+
+// longestFit returns the most tokens one request can hold in the empty cache, at most MaxModelLen.
+func (s *Scheduler) longestFit() int {
+	low, high := 0, s.cfg.MaxModelLen
+	for low < high {
+		mid := (low + high + 1) / 2
+		if s.cache.FitsEmpty(mid) {
+			low = mid
+		} else {
+			high = mid - 1
+		}
+	}
+	return low
+}
+
+// MaxTokens returns the most tokens, prompt and output, a request can reach: the model's length, or what fits the KV
+// cache and one more, since the last output token needs no slot.
+func (s *Scheduler) MaxTokens() int { return s.limit }
+
+// Admissible returns nil if a request with a prompt of so many tokens can be served, and otherwise why not. It depends
+// on the configuration alone and may be called concurrently with everything else.
+func (s *Scheduler) Admissible(promptTokens int) *Refusal {
+	switch {
+	case promptTokens == 0:
+		return &Refusal{Reason: EmptyPrompt}
+	case promptTokens > s.cfg.MaxModelLen-1:
+		return &Refusal{Reason: ExceedsModelLen, Have: promptTokens, Limit: s.cfg.MaxModelLen - 1}
+	case promptTokens > s.poolMax:
+		return &Refusal{Reason: ExceedsKVCache, Have: promptTokens, Limit: s.poolMax}
+	case s.cfg.NoChunkedPrefill && s.chunkedLen(promptTokens) > s.cfg.MaxNumBatchedTokens:
+		return &Refusal{Reason: ExceedsBudget, Have: promptTokens, Limit: s.cfg.MaxNumBatchedTokens}
+	}
+	return nil
+}
+
+// chunkedLen returns n cut by the long-prefill threshold.
+func (s *Scheduler) chunkedLen(n int) int {
+	if t := s.cfg.LongPrefillThreshold; t > 0 {
+		return min(n, t)
+	}
+	return n
+}
+
+// Apply takes in one event and returns what it changed. The slice is valid until the next call of Apply or Schedule.
+func (s *Scheduler) Apply(ev Event) []Change {
+	s.changes = s.changes[:0]
+	switch ev := ev.(type) {
+	case *StepDone:
+		s.stepDone(ev)
+	case StepDone:
+		s.stepDone(&ev)
+	case AddRequest:
+		s.add(ev.Request)
+	case Abort:
+		s.abort(ev.ID)
+	case LoadDone:
+		s.loadDone(ev)
+	case BadBlocks:
+		s.badBlocks(ev.Blocks)
+	case SendDone:
+		s.sendDone(ev)
+	case GrammarReady:
+		s.grammarReady(ev)
+	case ResetPrefixCache:
+		s.reset(ev.Running)
+	case Pause:
+		s.pause = ev.Level
+	default:
+		panic(fmt.Sprintf("sched: unknown event %T", ev))
+	}
+	s.audit()
+	return s.changes
+}
+
+// add enters a request, or refuses what can never be served.
+func (s *Scheduler) add(spec *Request) {
+	refusal := s.Admissible(len(spec.Prompt))
+	if _, live := s.requests[spec.ID]; live {
+		refusal = &Refusal{Reason: DuplicateID}
+	}
+	if refusal != nil {
+		s.counters.Refused++
+		s.changes = append(s.changes, Change{Kind: Refused, ID: spec.ID, Err: refusal})
+		return
+	}
+	r := &request{
+		Request: spec, seq: s.nextSeq, cached: -1, planned: -1,
+		chain: kv.Chain{LoRA: spec.LoRA, Salt: spec.CacheSalt},
+	}
+	s.nextSeq++
+	room := s.limit - len(spec.Prompt)
+	if spec.MaxTokens > 0 {
+		room = min(room, spec.MaxTokens)
+	}
+	const spare = 512 // outputs to make room for at once; longer ones grow
+	room = min(room, spare)
+	r.tokens = append(make([]int32, 0, len(spec.Prompt)+room+1), spec.Prompt...)
+	if !s.cfg.NoPrefixCaching {
+		r.chain.Hashes = make([]kv.Hash, 0, cap(r.tokens)/s.cfg.BlockSize)
+	}
+	s.cache.Extend(&r.chain, r.tokens)
+	s.requests[r.ID] = r
+	s.linkLive(r)
+	if spec.Grammar {
+		r.grammar = grammarPending
+		s.move(r, WaitingForGrammar)
+		s.deferred.pushBack(r)
+		return
+	}
+	s.move(r, Waiting)
+	s.waiting.pushBack(r)
+}
+
+// grammarReady notes that a grammar is compiled or faulty; the waiting pass acts on it.
+func (s *Scheduler) grammarReady(ev GrammarReady) {
+	r := s.requests[ev.ID]
+	if r == nil || r.state != WaitingForGrammar || r.grammar != grammarPending {
+		s.stale(ev.ID, "no grammar awaited")
+		return
+	}
+	r.grammar = grammarReady
+	if ev.Err != "" {
+		r.grammar, r.grammarE = grammarFailed, ev.Err
+	}
+}
+
+// reset forgets the cached prefixes.
+func (s *Scheduler) reset(running bool) {
+	if running {
+		for len(s.running) > 0 {
+			r := s.running[len(s.running)-1]
+			s.running = s.running[:len(s.running)-1]
+			s.preempted = append(s.preempted, r.ID)
+			s.preempt(r)
+			r.dropStale = true
+		}
+	}
+	c := Change{Kind: Reset}
+	if !s.cache.Reset() {
+		used := s.cache.Pool().Usable() - s.cache.Pool().Free()
+		c.Err = fmt.Errorf("%d blocks are in use", used)
+	}
+	s.changes = append(s.changes, c)
+}
+
+// stale records that a completion was ignored.
+func (s *Scheduler) stale(id RequestID, why string) {
+	s.changes = append(s.changes, Change{Kind: Stale, ID: id, Note: why})
+}
+
+func (s *Scheduler) linkLive(r *request) {
+	r.allPrev = s.allLast
+	if s.allLast != nil {
+		s.allLast.allNext = r
+	} else {
+		s.allFirst = r
+	}
+	s.allLast = r
+}
+
+func (s *Scheduler) unlinkLive(r *request) {
+	if r.allPrev != nil {
+		r.allPrev.allNext = r.allNext
+	} else {
+		s.allFirst = r.allNext
+	}
+	if r.allNext != nil {
+		r.allNext.allPrev = r.allPrev
+	} else {
+		s.allLast = r.allPrev
+	}
+	r.allPrev, r.allNext = nil, nil
+}

@@ -1,0 +1,189 @@
+package sched
+
+import "github.com/quire-ai/quire/internal/invariant"
+
+// Schedule makes the next plan. now is a number of the caller's clock; the core reads none itself.
+//
+// There is no prefill or decode phase: a request has computed and known tokens, and each step brings computed towards
+// known. Running requests come first, in admission order; what is left of the budget goes to the waiting ones.
+func (s *Scheduler) Schedule(now float64) *Plan {
+	s.begin()
+	s.runningPass()
+	if !s.preemptedInPass && s.pause == Unpaused {
+		s.waitingPass()
+	}
+	s.commit()
+	s.checkProgress()
+	s.audit()
+	return s.plan
+}
+
+// begin opens a plan.
+func (s *Scheduler) begin() {
+	invariant.Check(len(s.inFlight) < s.cfg.depth(), "a plan is made while %d of %d steps are in flight", len(s.inFlight), s.cfg.depth())
+	s.step++
+	s.plan = &s.plans[s.step%uint64(len(s.plans))]
+	s.plan.reset(s.step)
+	s.changes = s.plan.Changes[:0]
+	s.plan.Preempted = append(s.plan.Preempted, s.preempted...)
+	s.preempted = s.preempted[:0]
+	s.loras = s.loras[:0]
+	s.preemptedInPass, s.prefillScheduled = false, false
+	s.budget = s.cfg.MaxNumBatchedTokens
+	if s.pause == PausedAll {
+		s.budget = 0
+	}
+}
+
+// runningPass plans the running requests, preempting from the other end of the list where blocks run out.
+func (s *Scheduler) runningPass() {
+	for i := 0; i < len(s.running) && s.budget > 0; {
+		r := s.running[i]
+		n := s.chunk(r)
+		if n <= 0 {
+			i++ // not strictly first come, first served: later ones may use the budget
+			continue
+		}
+		registered := r.table.Registered(0)
+		held := r.table.Len(0)
+		for !s.allocate(allocation{r: r, n: n, lookahead: s.cfg.lookahead()}) {
+			victim, at := s.victim()
+			s.running = append(s.running[:at], s.running[at+1:]...)
+			if at < i {
+				i--
+			}
+			s.withdraw(victim)
+			s.preempt(victim)
+			s.preemptedInPass = true
+			s.plan.Preempted = append(s.plan.Preempted, victim.ID)
+			if victim == r {
+				return
+			}
+		}
+		p := s.planRequest(r, KindRunning, n, held)
+		p.registered = registered
+		p.Drafts = r.scheduledDrafts(n)
+		r.spec = r.spec[:0]
+		i++
+	}
+}
+
+// chunk returns how many tokens r can have computed in this step.
+func (s *Scheduler) chunk(r *request) int {
+	if r.placeholders > 0 && r.MaxTokens > 0 && r.computed+2-r.placeholders >= len(r.Prompt)+r.MaxTokens {
+		return 0 // its last token is in flight already
+	}
+	n := s.chunkedLen(len(r.tokens) + len(r.spec) + r.placeholders - r.computed)
+	return min(n, s.budget, s.limit-1-r.computed)
+}
+
+// scheduledDrafts returns the drafts among the n tokens planned for r.
+func (r *request) scheduledDrafts(n int) []int32 {
+	k := n + r.computed - len(r.tokens) - r.placeholders
+	if k <= 0 || len(r.spec) == 0 {
+		return nil
+	}
+	return r.spec[:min(k, len(r.spec))]
+}
+
+// victim returns the request to preempt next and its place in the running list: under FCFS the youngest, under
+// Priority the least urgent, the first of equals.
+func (s *Scheduler) victim() (*request, int) {
+	at := len(s.running) - 1
+	if s.cfg.Policy == Priority {
+		at = 0
+		for i, r := range s.running {
+			v := s.running[at]
+			if r.Priority > v.Priority || r.Priority == v.Priority && r.Arrival > v.Arrival {
+				at = i
+			}
+		}
+	}
+	return s.running[at], at
+}
+
+// planRequest adds r to the plan with its next n tokens. held is the number of blocks the executor knows already.
+func (s *Scheduler) planRequest(r *request, kind Kind, n, held int) *Planned {
+	r.planned = len(s.plan.Requests)
+	known := len(r.tokens)
+	s.plan.Requests = append(s.plan.Requests, Planned{
+		ID: r.ID, Kind: kind, From: r.computed, N: n, Priority: r.Priority,
+		Tokens:  r.tokens[min(r.computed, known):min(r.computed+n, known):min(r.computed+n, known)],
+		Blocks:  r.table.Blocks(0, held),
+		Outputs: r.outputs() + r.placeholders,
+		r:       r, epoch: r.epoch,
+	})
+	p := &s.plan.Requests[r.planned]
+	for g := 1; g < s.cache.Groups(); g++ {
+		p.MoreBlocks = append(p.MoreBlocks, r.table.Blocks(g, held))
+	}
+	s.budget -= n
+	s.plan.TotalTokens += n
+	if r.LoRA != "" && s.cfg.MaxLoRAs > 0 && !s.adapterPlanned(r.LoRA) {
+		s.loras = append(s.loras, r.LoRA)
+	}
+	if r.computed+n < known {
+		s.prefillScheduled = true
+	}
+	return p
+}
+
+// withdraw takes a victim out of the plan if it is in it already: its tokens return to the budget, and the hashes of
+// blocks that this step would have filled leave the prefix cache, or a later request would read KV nobody computed.
+func (s *Scheduler) withdraw(r *request) {
+	if r.planned < 0 {
+		return
+	}
+	p := &s.plan.Requests[r.planned]
+	taken := r.table.Registered(0) - p.registered
+	s.cache.Unregister(&r.table, p.registered)
+	s.budget += p.N
+	s.plan.drop(r.planned)
+	s.changes = append(s.changes, Change{Kind: Withdrawn, ID: r.ID, Blocks: taken})
+}
+
+// commit closes the plan: computed advances now, so that a chunked prefill can go on before this step's output is known.
+func (s *Scheduler) commit() {
+	p := s.plan
+	most, seats := s.cfg.MaxNumBatchedTokens, s.cfg.MaxNumSeqs
+	invariant.Check(p.TotalTokens <= most, "invariant 6: %d tokens planned, the budget is %d", p.TotalTokens, most)
+	invariant.Check(len(s.running) <= seats, "invariant 6: %d requests run, at most %d may", len(s.running), seats)
+	for i := range p.Requests {
+		s.advance(&p.Requests[i])
+	}
+	p.Finished = append(p.Finished, s.finished...)
+	s.finished = s.finished[:0]
+	p.Changes = s.changes
+	s.changes = nil
+	s.counters.Steps++
+	s.counters.ScheduledTokens += uint64(p.TotalTokens)
+	if len(p.Requests) > 0 {
+		s.inFlight = append(s.inFlight, p)
+		s.fence.planned++
+	}
+}
+
+// advance counts a planned request's tokens as computed.
+func (s *Scheduler) advance(p *Planned) {
+	r := p.r
+	r.planned = -1
+	if redone := min(r.computed+p.N, r.highWater) - r.computed; redone > 0 {
+		s.counters.RecomputedTokens += uint64(redone)
+	}
+	r.computed += p.N
+	r.highWater = max(r.highWater, r.computed)
+	r.inFlight += p.N
+	r.prefillChunk = r.computed < len(r.tokens)+r.placeholders
+	p.Sample = !r.prefillChunk
+	if r.prefillChunk {
+		return
+	}
+	r.prefilling = false
+	if s.cfg.AsyncScheduling {
+		r.placeholders += 1 + len(p.Drafts)
+		r.spec = r.spec[:0]
+		for range s.cfg.SpecTokens {
+			r.spec = append(r.spec, -1) // the executor knows the draft
+		}
+	}
+}

@@ -1,0 +1,155 @@
+package sched
+
+import (
+	"errors"
+
+	"github.com/quire-ai/quire/internal/invariant"
+)
+
+// stepDone takes a step's outputs in. The step must be the oldest in flight; one that is not known is ignored.
+func (s *Scheduler) stepDone(ev *StepDone) {
+	if len(s.inFlight) == 0 || ev.Step < s.inFlight[0].Step || ev.Step > s.step {
+		s.stale("", "step not in flight")
+		return
+	}
+	p := s.inFlight[0]
+	invariant.Check(p.Step == ev.Step, "step %d is returned while step %d is the oldest in flight", ev.Step, p.Step)
+	s.inFlight = append(s.inFlight[:0], s.inFlight[1:]...)
+	s.retireStep()
+	if len(ev.Bad) > 0 {
+		s.badBlocks(ev.Bad)
+	}
+	next := 0 // cursor into ev.Outputs, which are in plan order
+	for i := range p.Requests {
+		item := &p.Requests[i]
+		var out *StepOutput
+		if next < len(ev.Outputs) && ev.Outputs[next].ID == item.ID {
+			out = &ev.Outputs[next]
+			next++
+		}
+		s.rowDone(item, out, ev.Err)
+	}
+	invariant.Check(next == len(ev.Outputs), "step %d: output %d of %d is not in plan order", ev.Step, next, len(ev.Outputs))
+	s.sweepRunning()
+	s.settleSpoiled()
+	s.failGrammars()
+	s.eventsOfRetiredSteps = len(s.cache.Events())
+}
+
+// rowDone takes in what one planned request's row gave.
+func (s *Scheduler) rowDone(item *Planned, out *StepOutput, stepErr string) {
+	r := item.r
+	item.r = nil
+	r.inFlight -= item.N
+	late := item.epoch != r.epoch // planned before a preemption, an abort or the end
+	if r.state.Finished() {
+		return
+	}
+	if late {
+		r.stale -= item.N
+		if r.dropStale {
+			return
+		}
+	}
+	if r.spoiled {
+		return // its loaded KV was bad: computed was taken back, the row means nothing
+	}
+	switch {
+	case stepErr != "":
+		s.rowFailed(r, item, stepErr)
+	case out != nil && out.Err != "":
+		s.rowFailed(r, item, out.Err)
+	case item.Sample && (out == nil || len(out.Tokens) == 0):
+		s.rowFailed(r, item, "the executor returned no token")
+	case out != nil:
+		s.take(r, item, out, late)
+	}
+}
+
+// take appends the row's tokens, until one ends the request.
+func (s *Scheduler) take(r *request, item *Planned, out *StepOutput, late bool) {
+	if len(out.Tokens) == 0 {
+		return
+	}
+	invariant.Check(item.Sample, "request %s: the executor sampled a row with known tokens left", r.ID)
+	if rejected := len(item.Drafts) + 1 - len(out.Tokens); rejected > 0 && !late {
+		r.computed -= rejected
+		r.placeholders = max(0, r.placeholders-rejected)
+	}
+	n := 0
+	for _, t := range out.Tokens {
+		n++
+		s.changes = append(s.changes, Change{Kind: Emitted, ID: r.ID, Token: t, Position: r.outputs()})
+		r.tokens = append(r.tokens, t)
+		s.counters.GeneratedTokens++
+		if s.ended(r, t) {
+			break
+		}
+	}
+	s.cache.Extend(&r.chain, r.tokens)
+	if s.cfg.AsyncScheduling && !late {
+		r.placeholders -= n
+		s.cache.Register(&r.table, &r.chain, r.tokens[:min(r.computed-r.placeholders, len(r.tokens))])
+	}
+	if reason, stop := s.endOf(r); reason != 0 {
+		s.finish(r, ending{reason: reason, token: stop})
+		return
+	}
+	if !s.cfg.AsyncScheduling && !late && !r.prefillChunk && s.cfg.SpecTokens > 0 {
+		r.spec = append(r.spec[:0], out.Drafts...)
+	}
+}
+
+// ended tells whether token t, just appended, ends r.
+func (s *Scheduler) ended(r *request, t int32) bool {
+	reason, _ := s.endOf(r)
+	return reason != 0
+}
+
+// endOf returns why the last token of r ends it, and the stop token that did if one of StopTokenIDs; 0 if it goes on.
+func (s *Scheduler) endOf(r *request) (Reason, *int32) {
+	n := len(r.tokens)
+	last := r.tokens[n-1]
+	if r.outputs() >= r.MinTokens {
+		if !r.IgnoreEOS && contains(r.EOS, last) {
+			return ReasonStop, nil
+		}
+		if contains(r.StopTokenIDs, last) {
+			return ReasonStop, &r.tokens[n-1]
+		}
+	}
+	if n >= s.limit || r.MaxTokens > 0 && r.outputs() >= r.MaxTokens {
+		return ReasonLength, nil
+	}
+	return 0, nil
+}
+
+// rowFailed ends one request. What its row would have filled leaves the prefix cache.
+func (s *Scheduler) rowFailed(r *request, item *Planned, why string) {
+	if r.state == Running {
+		s.cache.Unregister(&r.table, item.registered)
+	}
+	s.finish(r, ending{reason: ReasonError, err: errors.New(why)})
+}
+
+// failGrammars ends the requests whose grammar turned out to be faulty.
+func (s *Scheduler) failGrammars() {
+	for _, r := range s.failedGrammar {
+		if !r.state.Finished() {
+			s.finish(r, ending{reason: ReasonError, err: errors.New("grammar: " + r.grammarE)})
+		}
+	}
+	s.failedGrammar = s.failedGrammar[:0]
+}
+
+// sweepRunning closes up the running list after requests in it ended.
+func (s *Scheduler) sweepRunning() {
+	kept := s.running[:0]
+	for _, r := range s.running {
+		if r.state == Running {
+			kept = append(kept, r)
+		}
+	}
+	clear(s.running[len(kept):])
+	s.running = kept
+}
