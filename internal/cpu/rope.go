@@ -4,62 +4,26 @@ import "math"
 
 // RopeOptions describe a rotary embedding.
 type RopeOptions struct {
-	Base        float64   // frequency i of Dims/2 is Base^(-2i/Dims)
-	Dims        int       // values of a head that are rotated, from the first
-	Interleaved bool      // pairs are (2i, 2i+1), as in GGUF's llama; else (i, i + Dims/2)
-	Factors     []float32 // frequency i is divided by Factors[i] (long rope, Llama 3), or nil
-	Scale       float64   // positions are divided by it (linear scaling); 0 is 1
-	Magnitude   float64   // cosine and sine are multiplied by it (long rope); 0 is 1
+	Frequencies []float64 // pair i of a head turns by Frequencies[i] radians a position; there are 2·len rotated values
+	Magnitude   float64   // cosine and sine are multiplied by it (YaRN, long rope); 0 is 1
+	Interleaved bool      // pairs are (2i, 2i+1), as in GGUF's llama; else (i, i + len)
 }
 
-// Rope is a rotary embedding: the frequencies, which depend on the model only. Read-only.
+// Rope is a rotary embedding, which depends on the model only. Read-only.
 type Rope struct {
 	frequency   []float64
 	magnitude   float64
 	interleaved bool
 }
 
-// NewRope computes the frequencies. Every processor computes the same ones: float64 operations of which none is fused
-// but by math.FMA (docs/arithmetic.md §7).
+// NewRope makes a rotary embedding of frequencies that the caller computed alike on every processor, as the model
+// package does: the table of a step is part of the arithmetic contract (docs/arithmetic.md §7).
 func NewRope(o RopeOptions) *Rope {
-	r := &Rope{frequency: make([]float64, o.Dims/2), magnitude: o.Magnitude, interleaved: o.Interleaved}
+	r := &Rope{frequency: o.Frequencies, magnitude: o.Magnitude, interleaved: o.Interleaved}
 	if r.magnitude == 0 {
 		r.magnitude = 1
 	}
-	scale := o.Scale
-	if scale == 0 {
-		scale = 1
-	}
-	step := inverseRoot(o.Base, len(r.frequency))
-	power := 1.0
-	for i := range r.frequency {
-		r.frequency[i] = power / scale
-		if o.Factors != nil {
-			r.frequency[i] /= float64(o.Factors[i])
-		}
-		power = float64(power * step)
-	}
 	return r
-}
-
-// inverseRoot returns base^(-1/n), by bisection: n multiplications tell whether a guess is too large.
-func inverseRoot(base float64, n int) float64 {
-	low, high := 0.0, 1.0
-	for {
-		middle := (low + high) / 2
-		if middle <= low || middle >= high {
-			return high
-		}
-		power := base
-		for range n {
-			power = float64(power * middle)
-		}
-		if power < 1 {
-			low = middle
-		} else {
-			high = middle
-		}
-	}
 }
 
 // RopeRows holds cosines and sines for the rows of a step, made once and used by every layer.

@@ -2,7 +2,6 @@ package golden
 
 import (
 	"fmt"
-	"math"
 	"path/filepath"
 )
 
@@ -37,24 +36,6 @@ const (
 	peerAllowance = 1.10
 )
 
-// Report is what Compare found.
-type Report struct {
-	File          string   `json:"file"`
-	Name          string   `json:"name"`
-	Kind          string   `json:"kind"` // "real" or "tiny"
-	Positions     int      `json:"positions"`
-	MeanKL        float64  `json:"mean_kl_estimate"`
-	MeanKLOfPeer  *float64 `json:"mean_kl_estimate_llamacpp,omitempty"` // over the same positions
-	Top1Agreement float64  `json:"top1_agreement"`
-	MaxAbsDiff    float64  `json:"max_abs_diff"` // of logits (tiny) or of the stored top log-probabilities (real)
-	GreedyEqual   bool     `json:"greedy_equal"` // equal up to the first step whose margin is too small to tell
-	GreedySteps   int      `json:"greedy_steps"` // steps compared
-	Broken        []string `json:"broken"`       // bounds that do not hold, each with its numbers
-
-	klSum, klSumOfPeer float64
-	top1               int
-}
-
 // Compare runs one golden file against the model.
 func Compare(f *File, m Runner, p Precision) (*Report, error) {
 	r := &Report{File: f.Path, GreedyEqual: true, Broken: []string{}}
@@ -70,15 +51,6 @@ func Compare(f *File, m Runner, p Precision) (*Report, error) {
 		return nil, fmt.Errorf("compare with %s: %w", f.Path, err)
 	}
 	return r, nil
-}
-
-func (r *Report) breach(format string, args ...any) { r.Broken = append(r.Broken, fmt.Sprintf(format, args...)) }
-
-// finish turns sums into means.
-func (r *Report) finish() {
-	if r.Positions > 0 {
-		r.Top1Agreement = float64(r.top1) / float64(r.Positions)
-	}
 }
 
 func (r *Report) compareReal(g *Real, m Runner, p Precision) error {
@@ -200,103 +172,4 @@ func (r *Report) compareGreedy(m Runner, ids []int32, want *Greedy, margin float
 		}
 	}
 	return nil
-}
-
-// Summary adds up the reports of one model's real files: the mean divergence is judged over all their positions
-// together, since a single short prompt says little.
-type Summary struct {
-	Positions    int      `json:"positions"`
-	MeanKL       float64  `json:"mean_kl_estimate"`
-	MeanKLOfPeer *float64 `json:"mean_kl_estimate_llamacpp,omitempty"`
-}
-
-// Summarize returns the figures over all positions of the real reports, or nil when there are none.
-func Summarize(reports []*Report) *Summary {
-	var s Summary
-	var kl, peer float64
-	known := true
-	for _, r := range reports {
-		if r.Kind != "real" {
-			continue
-		}
-		s.Positions += r.Positions
-		kl += r.klSum
-		peer += r.klSumOfPeer
-		known = known && r.MeanKLOfPeer != nil
-	}
-	if s.Positions == 0 {
-		return nil
-	}
-	s.MeanKL = kl / float64(s.Positions)
-	if known {
-		peer /= float64(s.Positions)
-		s.MeanKLOfPeer = &peer
-	}
-	return &s
-}
-
-// estimateKL is the unbiased estimate of KL(reference || ours) from a stored position, and the largest difference of a
-// top log-probability. q are our log-probabilities over the whole vocabulary. With R the reference's mass outside the
-// top ids it is
-//
-//	Σ top [exp(p)(p−q) + exp(q) − exp(p)]  +  R/n · Σ tail [(p−q) + exp(q−p) − 1],
-//
-// every term of which is non-negative.
-func estimateKL(want *Position, q func(id int32) float64) (kl, diff float64) {
-	rest := 1.0
-	for i, id := range want.TopIDs {
-		p, ours := want.TopLogprobs[i], q(id)
-		rest -= math.Exp(p)
-		kl += math.Exp(p)*(p-ours) + math.Exp(ours) - math.Exp(p)
-		diff = max(diff, math.Abs(p-ours))
-	}
-	if rest <= 0 || len(want.TailIDs) == 0 {
-		return kl, diff
-	}
-	tail := 0.0
-	for i, id := range want.TailIDs {
-		p, ours := want.TailLogprobs[i], q(id)
-		tail += (p - ours) + math.Exp(ours-p) - 1
-	}
-	return kl + rest/float64(len(want.TailIDs))*tail, diff
-}
-
-// logSoftmax returns the log-probability of an id under logits.
-func logSoftmax(logits []float32) func(id int32) float64 {
-	top := float64(logits[argmax(logits)])
-	sum := 0.0
-	for _, l := range logits {
-		sum += math.Exp(float64(l) - top)
-	}
-	norm := top + math.Log(sum)
-	return func(id int32) float64 { return float64(logits[id]) - norm }
-}
-
-// exactKL is KL(want || got) over the whole vocabulary.
-func exactKL(want, got []float32) float64 {
-	p, q := logSoftmax(want), logSoftmax(got)
-	kl := 0.0
-	for id := range want {
-		kl += math.Exp(p(int32(id))) * (p(int32(id)) - q(int32(id)))
-	}
-	return kl
-}
-
-func maxAbsDiff(a, b []float32) float64 {
-	d := 0.0
-	for i := range a {
-		d = max(d, math.Abs(float64(a[i])-float64(b[i]))) // max keeps a NaN
-	}
-	return d
-}
-
-// argmax returns the lowest id among those with the highest logit.
-func argmax(logits []float32) int32 {
-	best := 0
-	for i, l := range logits {
-		if l > logits[best] {
-			best = i
-		}
-	}
-	return int32(best)
 }

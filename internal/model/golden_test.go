@@ -1,47 +1,103 @@
 package model
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
 
-	"github.com/quire-ai/quire/gguf"
+	"github.com/quire-ai/quire/internal/golden"
 )
 
-// sharedDir returns the folder of golden data: $QUIRE_SHARED, or ../shared beside the module. The test is skipped
-// when there is none.
-func sharedDir(t testing.TB) string {
+// referenceRunner lets package golden run the reference.
+type referenceRunner struct{ r *reference }
+
+func (r referenceRunner) Logits(ids []int32, want func(int) bool, visit func(int, []float32)) error {
+	for pos, row := range r.r.logits(ids) {
+		if !want(pos) {
+			continue
+		}
+		logits := make([]float32, len(row))
+		for i, v := range row {
+			logits[i] = float32(v)
+		}
+		visit(pos, logits)
+	}
+	return nil
+}
+
+func (r referenceRunner) Greedy(ids []int32, n int) ([]int32, error) {
+	ids = append([]int32(nil), ids...)
+	for range n {
+		all := r.r.logits(ids)
+		last, best := all[len(all)-1], 0
+		for i, v := range last {
+			if v > last[best] {
+				best = i
+			}
+		}
+		ids = append(ids, int32(best))
+	}
+	return ids[len(ids)-n:], nil
+}
+
+// tinyModels calls test for every tiny model of the golden data that has a GGUF of the given type.
+func tinyModels(t *testing.T, suffix string, test func(t *testing.T, f *golden.File, model string)) {
 	t.Helper()
-	dir := os.Getenv("QUIRE_SHARED")
-	if dir == "" {
-		root, err := os.Getwd()
+	paths, err := filepath.Glob(filepath.Join(sharedDir(t), "golden/tiny/*/golden.json"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no tiny models: %v", err)
+	}
+	for _, path := range paths {
+		name := filepath.Base(filepath.Dir(path))
+		file := filepath.Join(filepath.Dir(path), name+"-"+suffix+".gguf")
+		if _, err := os.Stat(file); err != nil {
+			continue
+		}
+		t.Run(name+"-"+suffix, func(t *testing.T) {
+			f, err := golden.Open(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			test(t, f, file)
+		})
+	}
+}
+
+// TestReferenceMatchesTransformers shows that the oracle of this package's tests is right: it agrees with the logits
+// of Hugging Face transformers on every tiny model, to the rounding of their float32.
+func TestReferenceMatchesTransformers(t *testing.T) {
+	tinyModels(t, "f32", func(t *testing.T, f *golden.File, file string) {
+		report, err := golden.Compare(f, referenceRunner{newReference(t, open(t, file))}, golden.Float)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for {
-			if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
-				break
-			}
-			if root == filepath.Dir(root) {
-				t.Fatal("no go.mod above the test")
-			}
-			root = filepath.Dir(root)
+		if len(report.Broken) > 0 {
+			t.Errorf("broken: %q", report.Broken)
 		}
-		dir = filepath.Join(root, "..", "shared")
-	}
-	if _, err := os.Stat(filepath.Join(dir, "golden")); err != nil {
-		t.Skipf("no golden data: %v", err)
-	}
-	return dir
+		if !(report.MaxAbsDiff < 1e-4) || math.IsNaN(report.MeanKL) {
+			t.Errorf("max abs diff %g, mean KL %g; want below 1e-4 (float32 logits of deviation 2)", report.MaxAbsDiff, report.MeanKL)
+		}
+	})
 }
 
-// open opens a GGUF file for the length of the test.
-func open(t testing.TB, path string) *gguf.File {
-	t.Helper()
-	f, err := gguf.Open(path)
-	if err != nil {
-		t.Fatal(err)
+// TestTinyModels holds the forward pass to transformers' logits on every tiny model in every type it comes in.
+func TestTinyModels(t *testing.T) {
+	for _, c := range []struct {
+		suffix    string
+		precision golden.Precision
+	}{{"f32", golden.Float}, {"f16", golden.Float}, {"q8_0", golden.Blocks}} {
+		tinyModels(t, c.suffix, func(t *testing.T, f *golden.File, file string) {
+			m := newMachine(t, open(t, file), setup{tokens: f.LongestSequence()})
+			report, err := golden.Compare(f, goldenRunner{t, m}, c.precision)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("max abs diff %.4f, mean KL %.3g, top 1 %.4f, greedy %v over %d steps",
+				report.MaxAbsDiff, report.MeanKL, report.Top1Agreement, report.GreedyEqual, report.GreedySteps)
+			if len(report.Broken) > 0 {
+				t.Errorf("broken: %q", report.Broken)
+			}
+		})
 	}
-	t.Cleanup(func() { f.Close() })
-	return f
 }

@@ -110,9 +110,9 @@ func rmsNorm64(v []float64, w []float32, eps float64) []float64 {
 	return out
 }
 
-func (r *reference) turn(v []float64, pos int, rp *rope) {
-	d := len(rp.freqs)
-	for i, f := range rp.freqs {
+func (r *reference) turn(v []float64, pos int, rp *frequencies) {
+	d := len(rp.radians)
+	for i, f := range rp.radians {
 		a, b := 2*i, 2*i+1
 		if r.c.arch.rope == ropeHalves {
 			a, b = i, i+d
@@ -184,7 +184,7 @@ func (r *reference) attention(layer int, x [][]float64) [][]float64 {
 	return r.project(p+"attn_output", 0, c.Hidden, out)
 }
 
-func (r *reference) rope(layer int) *rope {
+func (r *reference) rope(layer int) *frequencies {
 	spec := &r.c.global
 	if r.c.Windowed(layer) {
 		spec = &r.c.local

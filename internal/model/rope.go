@@ -30,10 +30,10 @@ type ropeSpec struct {
 	betaSlow float64
 }
 
-// rope is a layer's rope ready to use: component pair i of a row at position p turns by p·freqs[i] and is
+// frequencies is a layer's rope worked out: component pair i of a row at position p turns by p·radians[i] and is
 // multiplied by magnitude.
-type rope struct {
-	freqs     []float64 // [dims/2] radians a position
+type frequencies struct {
+	radians   []float64 // [dims/2] a position
 	magnitude float64
 }
 
@@ -97,19 +97,19 @@ func (s *ropeSpec) check(headDim int) error {
 
 // build works out the frequencies. divisors, when not nil, holds one divisor for each frequency: rope_freqs.weight of
 // Llama 3, or the chosen one of Phi-3's two tensors.
-func (s *ropeSpec) build(divisors []float32) rope {
-	r := rope{freqs: make([]float64, s.dims/2), magnitude: s.attn}
+func (s *ropeSpec) build(divisors []float32) frequencies {
+	r := frequencies{radians: make([]float64, s.dims/2), magnitude: s.attn}
 	lnBase := logExact(s.base)
-	for i := range r.freqs {
-		r.freqs[i] = expExact(-float64(2*i) / float64(s.dims) * lnBase)
+	for i := range r.radians {
+		r.radians[i] = expExact(-float64(2*i) / float64(s.dims) * lnBase)
 		if divisors != nil {
-			r.freqs[i] /= float64(divisors[i])
+			r.radians[i] /= float64(divisors[i])
 		}
 	}
 	switch s.scaling {
 	case ropeLinear:
-		for i := range r.freqs {
-			r.freqs[i] /= s.factor
+		for i := range r.radians {
+			r.radians[i] /= s.factor
 		}
 	case ropeYarn:
 		s.stretchYarn(&r, lnBase)
@@ -119,17 +119,17 @@ func (s *ropeSpec) build(divisors []float32) rope {
 
 // stretchYarn divides the frequencies by the factor below the slow border, keeps them above the fast one, and mixes
 // between, as YaRN §3.2–3.4 and llama.cpp's ggml_rope_yarn do.
-func (s *ropeSpec) stretchYarn(r *rope, lnBase float64) {
+func (s *ropeSpec) stretchYarn(r *frequencies, lnBase float64) {
 	border := func(turns float64) float64 { // index of the component that turns so often over the original context
 		return float64(s.dims) * logExact(float64(s.original)/(turns*2*math.Pi)) / (2 * lnBase)
 	}
 	low := max(0, math.Floor(border(s.betaFast)))
 	high := min(float64(s.dims-1), math.Ceil(border(s.betaSlow)))
 	span := max(0.001, high-low)
-	for i := range r.freqs {
+	for i := range r.radians {
 		keep := 1 - min(1, max(0, (float64(i)-low)/span))
-		stretched := r.freqs[i] / s.factor
-		r.freqs[i] = float64(stretched*(1-keep)) + float64(r.freqs[i]*keep)
+		stretched := r.radians[i] / s.factor
+		r.radians[i] = float64(stretched*(1-keep)) + float64(r.radians[i]*keep)
 	}
 	if s.factor > 1 {
 		r.magnitude *= 1 + float64(0.1*logExact(s.factor))

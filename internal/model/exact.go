@@ -2,8 +2,8 @@ package model
 
 import "math"
 
-// The rope tables are part of the arithmetic contract: every machine must turn a position into the same bits. Package
-// math does not promise that (it has assembly on some machines, and compilers may fuse x*y + z), so the four functions
+// Rope frequencies are part of the arithmetic contract: every machine must turn a position by the same bits. Package
+// math does not promise that (it has assembly on some machines, and compilers may fuse x*y + z), so the two functions
 // needed are written out here. Each product is rounded by an explicit conversion before it is added, which the Go
 // specification says forbids fusing. Their errors stay below 4 units in the last place of a float64, far under the
 // float32 the tables are rounded to.
@@ -39,38 +39,4 @@ func expExact(x float64) float64 {
 		sum = 1 + float64(sum*r)/float64(k)
 	}
 	return math.Ldexp(sum, int(n))
-}
-
-// sincosExact returns sine and cosine of an angle of 0 to 2³⁰ radians.
-func sincosExact(x float64) (sin, cos float64) {
-	const ( // π/2 in three pieces of 33 bits and the rest (fdlibm e_rem_pio2.c)
-		pio2a = 1.57079632673412561417e+00
-		pio2b = 6.07710050630396597660e-11
-		pio2c = 2.02226624879595063154e-21
-	)
-	n := math.Floor(float64(x*(2/math.Pi)) + 0.5)
-	r := float64(x - float64(n*pio2a))
-	r -= float64(n * pio2b)
-	r -= float64(n * pio2c)
-	r2 := r * r
-	// Taylor for |r| ≤ 0.7855: the first terms left out are below 2⁻⁵⁶.
-	s := 0.0
-	for k := 17; k >= 3; k -= 2 {
-		s = float64(r2/float64(k*(k-1))) * (1 - s)
-	}
-	c := 0.0
-	for k := 18; k >= 2; k -= 2 {
-		c = float64(r2/float64(k*(k-1))) * (1 - c)
-	}
-	s, c = float64(r*(1-s)), 1-c
-	switch int64(n) & 3 {
-	case 0:
-		return s, c
-	case 1:
-		return c, -s
-	case 2:
-		return -s, -c
-	default:
-		return -c, s
-	}
 }
