@@ -31,6 +31,7 @@ type Spec struct {
 	Window  int          // none; gemma3: 16
 	Tied    bool         // no output.weight
 	Seed    uint64
+	Poison  int32 // the embedding of this token holds an infinity; 0: none
 
 	// Keys are added to the metadata under the architecture's prefix, or replace what would be there; nil leaves the
 	// key out. For example "rope.freq_base": float32(500000).
@@ -182,6 +183,9 @@ func (b *builder) matrix(name string, rows, cols int) {
 		for i := range values {
 			// BF16 numbers with a moderate exponent are exact in F32 and F16 too.
 			values[i] = tensor.BF16ToF32(tensor.F32ToBF16(float32(deviation * b.rng.NormFloat64())))
+		}
+		if p := int(b.spec.Poison); p > 0 && name == "token_embd.weight" {
+			values[p*cols] = float32(math.Inf(1))
 		}
 		data = floatBytes(t, values)
 	default:
