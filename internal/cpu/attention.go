@@ -32,6 +32,9 @@ func (d *Device) Attention(dst *Acts, q []float32, stride int, kv *KV, layer int
 	}
 	j.d, j.dst, j.q, j.stride, j.kv, j.layer, j.seqs, j.o = d, dst, q, stride, kv, layer, seqs, o
 	j.perKey = o.Heads / kv.shape.KVHeads
+	if j.scratch == nil {
+		j.scratch = make([]attentionScratch, d.Threads())
+	}
 	j.plan()
 	d.pool.do(len(j.units), j)
 }
@@ -54,6 +57,7 @@ type attentionJob struct {
 	parts   []partial
 	memory  []float32 // of parts
 	pending []atomic.Int32
+	scratch []attentionScratch // of each worker
 }
 
 // attentionUnit is the work on some consecutive rows of a sequence and one key head, over splits first to last.
@@ -155,7 +159,8 @@ func (j *attentionJob) run(worker, chunk int) {
 	dim, queries := j.kv.shape.HeadDim, u.rows*j.perKey
 	size := partialFloats(queries, dim)
 	b := j.d.buffer(worker, 2*size+queries*(dim+splitTokens)+lanes*dim)
-	w := attentionScratch{
+	w := &j.scratch[worker] // in the job, since what is handed to a kernel's function value escapes
+	*w = attentionScratch{
 		total:  newPartial(b, queries, dim),
 		part:   newPartial(b[size:], queries, dim),
 		q:      b[2*size:][:queries*dim],
@@ -164,7 +169,7 @@ func (j *attentionJob) run(worker, chunk int) {
 	}
 	j.gather(w.q, u)
 	if u.group >= 0 {
-		j.split(u, u.first, j.parts[chunk], &w)
+		j.split(u, u.first, j.parts[chunk], w)
 		if j.pending[u.group].Add(-1) > 0 {
 			return
 		}
@@ -173,9 +178,9 @@ func (j *attentionJob) run(worker, chunk int) {
 			j.d.kernels.merge(&w.total, &j.parts[u.firstPart+i])
 		}
 	} else {
-		j.split(u, u.first, w.total, &w)
+		j.split(u, u.first, w.total, w)
 		for s := u.first + 1; s <= u.last; s++ {
-			j.split(u, s, w.part, &w)
+			j.split(u, s, w.part, w)
 			j.d.kernels.merge(&w.total, &w.part)
 		}
 	}

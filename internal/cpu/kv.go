@@ -109,7 +109,7 @@ type kvWriteJob struct {
 func (j *kvWriteJob) run(worker, chunk int) {
 	kv, dim := j.kv, j.kv.shape.HeadDim
 	s, head := j.seqs[chunk/kv.shape.KVHeads], chunk%kv.shape.KVHeads
-	var halves [512]uint16
+	halves := uint16s(bytesOf(j.d.buffer(worker, 256)))
 	for r := range s.Rows {
 		pos := s.Pos + r
 		keyBytes, valueBytes := kv.tileAt(j.layer, head, s.Blocks[pos/kv.shape.BlockSize], pos)
