@@ -13,44 +13,21 @@ type bpe struct {
 	pairs   *pairTable
 	byteIDs [256]int32 // the symbol of each byte; None if the vocabulary cannot spell it
 	tokens  int32      // symbols below this are tokens
-	extra   []string   // bytes of symbol tokens+i
+
+	// replacement is U+FFFD in tokens. It stands for a byte that is in no UTF-8 text where the vocabulary has no token for
+	// that byte, as SmolLM2's has none for 0xff.
+	replacement []int32
 }
 
-// newBPE reads the merge list: rank i is "left right" in the vocabulary's spelling.
 func newBPE(v *vocab, merges []string, rules preRules) (*bpe, error) {
 	if len(merges) == 0 {
 		return nil, fmt.Errorf("tokenizer.ggml.merges: missing or empty, needed for tokenizer.ggml.model gpt2")
 	}
 	bl := newByteLevel()
 	v.setPieces(bl.decode)
-	b := &bpe{scan: rules.scan, tokens: int32(len(v.texts)), pairs: newPairTable(len(merges))}
-
-	spelled := map[string]int32{} // spelling of the symbols that are no token
-	symbol := func(text string) int32 {
-		if id, ok := v.ids[text]; ok {
-			return id
-		}
-		id, ok := spelled[text]
-		if !ok {
-			id = b.tokens + int32(len(b.extra))
-			spelled[text] = id
-			b.extra = append(b.extra, string(bl.decode(nil, text)))
-		}
-		return id
-	}
-	for i := range b.byteIDs {
-		b.byteIDs[i] = v.find(bl.spelling[i])
-	}
-	for rank, merge := range merges {
-		space := -1
-		if merge != "" {
-			space = strings.IndexByte(merge[1:], ' ') + 1
-		}
-		if space <= 0 {
-			return nil, fmt.Errorf("tokenizer.ggml.merges[%d]: %q is not two symbols with a space between", rank, merge)
-		}
-		left, right := merge[:space], merge[space+1:]
-		b.pairs.add(symbol(left), symbol(right), uint32(rank), symbol(left+right))
+	b := &bpe{scan: rules.scan, tokens: int32(len(v.texts))}
+	if err := b.setPairs(v, bl, merges); err != nil {
+		return nil, err
 	}
 	ids := make(map[string]int32, len(v.texts))
 	for id := range b.tokens {
@@ -62,7 +39,45 @@ func newBPE(v *vocab, merges []string, rules preRules) (*bpe, error) {
 	if rules.wholeWords {
 		b.words.allReached()
 	}
+	b.replacement = b.appendText(nil, "\ufffd", &merger{})
 	return b, nil
+}
+
+// setPairs reads the merge list, in which rank i is "left right" in the vocabulary's spelling, and gives the symbols that
+// are no token their ids.
+func (b *bpe) setPairs(v *vocab, bl *byteLevel, merges []string) error {
+	b.pairs = newPairTable(len(merges))
+	others := map[string]int32{}
+	symbol := func(text string) int32 {
+		if id, ok := v.ids[text]; ok {
+			return id
+		}
+		id, ok := others[text]
+		if !ok {
+			id = b.tokens + int32(len(others))
+			others[text] = id
+		}
+		return id
+	}
+	for rank, merge := range merges {
+		space := 0
+		if merge != "" {
+			space = strings.IndexByte(merge[1:], ' ') + 1
+		}
+		if space == 0 {
+			return fmt.Errorf("tokenizer.ggml.merges[%d]: %q is not two symbols with a space between", rank, merge)
+		}
+		left, right := merge[:space], merge[space+1:]
+		b.pairs.add(symbol(left), symbol(right), uint32(rank), symbol(left+right))
+	}
+	for i, text := range bl.spelling {
+		id, ok := others[text]
+		if !ok {
+			id = v.find(text)
+		}
+		b.byteIDs[i] = id
+	}
+	return nil
 }
 
 // appendText appends the ids of a fragment without special tokens.
@@ -90,24 +105,27 @@ func (b *bpe) appendWord(dst []int32, word string, m *merger) []int32 {
 		b.words.learn(id, m.symbols[0].id == id && m.symbols[0].next < 0)
 	}
 	for i := int32(0); i >= 0; i = m.symbols[i].next {
-		dst = b.appendSymbol(dst, m.symbols[i].id)
+		s := &m.symbols[i]
+		dst = b.appendSymbol(dst, s.id, word[s.start:s.end])
 	}
 	return dst
 }
 
-// appendSymbol appends a symbol's token, or the tokens of its bytes if it is none. A byte the vocabulary has no token
-// for is dropped: there is no id that could stand for it.
-func (b *bpe) appendSymbol(dst []int32, id int32) []int32 {
-	if id < b.tokens {
-		if id != None {
-			dst = append(dst, id)
-		}
-		return dst
+// isToken says whether a symbol is a token.
+func (b *bpe) isToken(id int32) bool { return 0 <= id && id < b.tokens }
+
+// appendSymbol appends a symbol's token, or the tokens of its bytes if it is none. A byte that the vocabulary has no
+// token for is dropped, as llama.cpp and Hugging Face do, unless the text was not UTF-8 to begin with.
+func (b *bpe) appendSymbol(dst []int32, id int32, text string) []int32 {
+	if b.isToken(id) {
+		return append(dst, id)
 	}
-	text := b.extra[id-b.tokens]
 	for i := range len(text) {
-		if id := b.byteIDs[text[i]]; id != None {
+		switch id := b.byteIDs[text[i]]; {
+		case b.isToken(id):
 			dst = append(dst, id)
+		case text[i] == 0xc0 || text[i] == 0xc1 || text[i] >= 0xf5: // in no UTF-8 text
+			dst = append(dst, b.replacement...)
 		}
 	}
 	return dst

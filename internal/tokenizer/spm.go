@@ -21,6 +21,9 @@ type spm struct {
 	byteIDs [256]int32
 	unknown int32
 
+	// short holds the tokens of one and two ASCII characters, which are half of all that merging asks for: see shortKey.
+	short []int32
+
 	// joined holds the characters that some token has right before a spaceMark. After any other character no token
 	// reaches across the mark, so that text may be cut there without changing the result.
 	joined map[string]struct{}
@@ -44,6 +47,7 @@ func newSPM(v *vocab, scores []float64, unknown int32) (*spm, error) {
 		s.noteJoined(text)
 	}
 	s.words = newWordIndex(ids, len(v.texts))
+	s.setShort(ids)
 	for b := range s.byteIDs {
 		s.byteIDs[b] = v.find(fmt.Sprintf("<0x%02X>", b))
 		if s.byteIDs[b] == None {
@@ -51,6 +55,30 @@ func newSPM(v *vocab, scores []float64, unknown int32) (*spm, error) {
 		}
 	}
 	return s, nil
+}
+
+// setShort fills the table of short tokens.
+func (s *spm) setShort(ids map[string]int32) {
+	s.short = make([]int32, 1<<14)
+	for i := range s.short {
+		s.short[i] = None
+	}
+	for text, id := range ids {
+		if key, ok := shortKey(text); ok {
+			s.short[key] = id
+		}
+	}
+}
+
+// shortKey is the place of a text of one or two ASCII characters, none of them NUL, in the table of short tokens.
+func shortKey(text string) (int, bool) {
+	switch len(text) {
+	case 1:
+		return int(text[0]), 0 < text[0] && text[0] < utf8.RuneSelf
+	case 2:
+		return int(text[0])<<7 | int(text[1]), 0 < text[0] && text[0] < utf8.RuneSelf && text[1] < utf8.RuneSelf
+	}
+	return 0, false
 }
 
 // rankScores turns scores into ranks, the highest score first.
@@ -158,6 +186,9 @@ func (s *spm) appendSymbol(dst []int32, word string, sym *symbol) []int32 {
 
 // lookup returns the token with the given text, or None.
 func (s *spm) lookup(text string) int32 {
+	if key, ok := shortKey(text); ok {
+		return s.short[key]
+	}
 	if len(text) > s.longest {
 		return None
 	}
