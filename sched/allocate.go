@@ -51,8 +51,7 @@ func (s *Scheduler) allocate(a allocation) bool {
 	return true
 }
 
-// reserved returns the blocks that admitted prefills and loads still need for their known tokens. A request whose own
-// load brought nothing is among them, as upstream has it; if that ever holds the request itself back, recover steps in.
+// reserved returns the blocks that admitted prefills and loads still need for their known tokens.
 func (s *Scheduler) reserved() int {
 	sum := 0
 	for _, r := range s.running {

@@ -9,7 +9,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"quire": main, "mkgguf": mkgguf})
+	testscript.Main(m, map[string]func(){"quire": main})
 }
 
 // TestScripts runs each transcript of testdata/script against the real command, without network or model downloads.
