@@ -25,6 +25,7 @@ const (
 
 // commands lists what quire can do, in the order help shows it.
 type commands struct {
+	Verify  verifyCmd  `cmd:"" help:"Compare a model's numbers with recorded logits and greedy text."`
 	Version versionCmd `cmd:"" help:"Print the version, the Go release and the revision it was built from."`
 }
 

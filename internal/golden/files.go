@@ -111,6 +111,27 @@ func (f *File) LongestSequence() int {
 	return longest
 }
 
+// checkVocab refuses a file with token ids outside a vocabulary: it belongs to another model.
+func (f *File) checkVocab(vocab int) error {
+	var lists [][]int32
+	if r := f.Real; r != nil {
+		lists = append(lists, r.IDs, r.Greedy.IDs)
+		for i := range r.Positions {
+			lists = append(lists, r.Positions[i].TopIDs, r.Positions[i].TailIDs)
+		}
+	} else {
+		lists = f.Tiny.Prompts
+	}
+	for _, ids := range lists {
+		for _, id := range ids {
+			if id < 0 || int(id) >= vocab {
+				return fmt.Errorf("it holds token %d, the model's vocabulary has %d: is it another model's?", id, vocab)
+			}
+		}
+	}
+	return nil
+}
+
 func (r *Real) check() error {
 	if len(r.IDs) == 0 {
 		return errors.New("ids is empty")

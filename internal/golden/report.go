@@ -24,6 +24,17 @@ func (r *Report) breach(format string, args ...any) {
 	r.Broken = append(r.Broken, fmt.Sprintf(format, args...))
 }
 
+// finite tells whether all logits are numbers, and reports the first that is not: it would spoil every figure.
+func (r *Report) finite(logits []float32, where string, args ...any) bool {
+	for id, v := range logits {
+		if v-v != 0 {
+			r.breach("%s: logit of token %d is %v", fmt.Sprintf(where, args...), id, v)
+			return false
+		}
+	}
+	return true
+}
+
 // finish turns sums into means.
 func (r *Report) finish() {
 	if r.Positions > 0 {
@@ -37,11 +48,15 @@ type Summary struct {
 	Positions    int      `json:"positions"`
 	MeanKL       float64  `json:"mean_kl_estimate"`
 	MeanKLOfPeer *float64 `json:"mean_kl_estimate_llamacpp,omitempty"`
+	Broken       []string `json:"broken"`
 }
+
+// OK tells whether the bound holds; a nil Summary has none.
+func (s *Summary) OK() bool { return s == nil || len(s.Broken) == 0 }
 
 // Summarize returns the figures over all positions of the real reports, or nil when there are none.
 func Summarize(reports []*Report) *Summary {
-	var s Summary
+	s := Summary{Broken: []string{}}
 	var kl, peer float64
 	known := true
 	for _, r := range reports {
@@ -60,6 +75,10 @@ func Summarize(reports []*Report) *Summary {
 	if known {
 		peer /= float64(s.Positions)
 		s.MeanKLOfPeer = &peer
+		if !(s.MeanKL <= peer*peerAllowance) {
+			s.Broken = append(s.Broken, fmt.Sprintf("mean KL estimate %.6f exceeds llama.cpp's %.6f by more than %.0f %%",
+				s.MeanKL, peer, 100*(peerAllowance-1)))
+		}
 	}
 	return &s
 }

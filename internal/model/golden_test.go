@@ -12,6 +12,8 @@ import (
 // referenceRunner lets package golden run the reference.
 type referenceRunner struct{ r *reference }
 
+func (r referenceRunner) Vocab() int { return r.r.c.Vocab }
+
 func (r referenceRunner) Logits(ids []int32, want func(int) bool, visit func(int, []float32)) error {
 	for pos, row := range r.r.logits(ids) {
 		if !want(pos) {

@@ -104,6 +104,8 @@ type goldenRunner struct {
 	m *machine
 }
 
+func (g goldenRunner) Vocab() int { return g.m.m.Vocab }
+
 func (g goldenRunner) Logits(ids []int32, want func(int) bool, visit func(int, []float32)) error {
 	for pos, logits := range g.m.run(g.t, ids, g.m.maxRows) {
 		if want(pos) {
