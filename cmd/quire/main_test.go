@@ -2,6 +2,7 @@ package main
 
 import (
 	"io"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -14,7 +15,15 @@ func TestMain(m *testing.M) {
 
 // TestScripts runs each transcript of testdata/script against the real command, without network or model downloads.
 func TestScripts(t *testing.T) {
+	models, err := filepath.Abs("../../internal/model/testdata/tiny")
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("MODELS", models) // tiny models with golden numbers
+			return nil
+		},
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,

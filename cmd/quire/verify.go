@@ -40,6 +40,9 @@ continuations. Fails when a bound is broken:
   all           greedy tokens equal up to the first step whose margin is below 0.03 (float) or 0.5 (quantised)`
 }
 
+// maxBroken is how many broken bounds of a file the table names; --json has all.
+const maxBroken = 5
+
 // verifyChunk is how many tokens are computed in a step; any number gives the same bits.
 const verifyChunk = 512
 
@@ -128,8 +131,12 @@ func (r *verifyResult) print(w io.Writer, asJSON bool) error {
 		return err
 	}
 	for _, f := range r.Files {
-		if len(f.Broken) > 0 {
-			fmt.Fprintf(w, "%s: %s\n", f.Name, strings.Join(f.Broken, "; "))
+		for i, b := range f.Broken {
+			if i == maxBroken {
+				fmt.Fprintf(w, "%s: and %d more\n", f.Name, len(f.Broken)-i)
+				break
+			}
+			fmt.Fprintf(w, "%s: %s\n", f.Name, b)
 		}
 	}
 	if s := r.Summary; !s.OK() {
