@@ -1,0 +1,167 @@
+// Package metric counts what the engine and the server do, under vLLM's names with vLLM's buckets wherever vLLM has the
+// metric, so that its dashboards, autoscalers and routers work. One table describes every metric; the registry, the page
+// GET /metrics and docs/metrics.md are made from it.
+//
+// Gauges and counters that the scheduler keeps are read from one snapshot of the engine for each scrape, so a page costs
+// the engine one short lock; routers scrape twenty times a second.
+package metric
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/quire-ai/quire/internal/engine"
+	"github.com/quire-ai/quire/sched"
+)
+
+// Source is the engine as the metrics read it. *engine.Engine is one.
+type Source interface {
+	Snapshot() engine.Snapshot
+	Health() engine.Health
+}
+
+// Options says what the metrics describe.
+type Options struct {
+	Model       string // label model_name
+	MaxModelLen int    // bounds the buckets of token counts
+	Cache       CacheInfo
+}
+
+// CacheInfo is the shape of the KV cache, shown as labels.
+type CacheInfo struct {
+	BlockSize, Blocks int
+	DType             string
+	PrefixCaching     bool
+}
+
+// Metrics are the metrics of one server. Make them before the engine, which is given Observer, and Attach the engine
+// afterwards. Safe for concurrent use.
+type Metrics struct {
+	registry *prometheus.Registry
+
+	firstToken, nextToken, perToken             prometheus.Observer
+	e2e, queue, inference, prefill, decode      prometheus.Observer
+	promptTokens, outputTokens, maxTokens       prometheus.Observer
+	longest, choices                            prometheus.Observer
+	computedTokens, iterationTokens, stepTime   prometheus.Observer
+	promptTotal, computedTotal, hitTotal, saved prometheus.Counter
+	finished                                    [sched.ReasonError + 1]prometheus.Counter
+	httpRequests                                *prometheus.CounterVec
+	httpDuration                                *prometheus.HistogramVec
+	live                                        *liveMetrics
+	page                                        page
+}
+
+// New makes the metrics of a server.
+func New(o Options) *Metrics {
+	b := newBuilder(o)
+	m := &Metrics{
+		registry:        b.registry,
+		page:            page{fresh: pageFresh},
+		firstToken:      b.histogram("vllm:time_to_first_token_seconds"),
+		nextToken:       b.histogram("vllm:inter_token_latency_seconds"),
+		perToken:        b.histogram("vllm:request_time_per_output_token_seconds"),
+		e2e:             b.histogram("vllm:e2e_request_latency_seconds"),
+		queue:           b.histogram("vllm:request_queue_time_seconds"),
+		inference:       b.histogram("vllm:request_inference_time_seconds"),
+		prefill:         b.histogram("vllm:request_prefill_time_seconds"),
+		decode:          b.histogram("vllm:request_decode_time_seconds"),
+		promptTokens:    b.histogram("vllm:request_prompt_tokens"),
+		outputTokens:    b.histogram("vllm:request_generation_tokens"),
+		longest:         b.histogram("vllm:request_max_num_generation_tokens"),
+		choices:         b.histogram("vllm:request_params_n"),
+		maxTokens:       b.histogram("vllm:request_params_max_tokens"),
+		computedTokens:  b.histogram("vllm:request_prefill_kv_computed_tokens"),
+		iterationTokens: b.histogram("vllm:iteration_tokens_total"),
+		stepTime:        b.histogram("quire_step_duration_seconds"),
+		promptTotal:     b.counters("vllm:prompt_tokens_total").WithLabelValues(),
+		saved:           b.counters("vllm:prompt_tokens_cached_total").WithLabelValues(),
+		httpRequests:    b.counters("http_requests_total"),
+		httpDuration:    b.histograms("http_request_duration_seconds"),
+	}
+	bySource := b.counters("vllm:prompt_tokens_by_source_total")
+	m.computedTotal, m.hitTotal = bySource.WithLabelValues("local_compute"), bySource.WithLabelValues("local_cache_hit")
+	bySource.WithLabelValues("external_kv_transfer") // shown as 0: there is no tier yet
+	success := b.counters("vllm:request_success_total")
+	for reason := sched.ReasonStop; reason <= sched.ReasonError; reason++ {
+		m.finished[reason] = success.WithLabelValues(reason.String())
+	}
+	info := o.Cache
+	b.gauges("vllm:cache_config_info").WithLabelValues(strconv.Itoa(info.BlockSize), strconv.Itoa(info.Blocks), "0", info.DType,
+		strconv.FormatBool(info.PrefixCaching)).Set(1)
+	m.live = b.liveMetrics()
+	b.registry.MustRegister(m.live, collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	b.checkComplete()
+	return m
+}
+
+// Attach tells the metrics which engine to read.
+func (m *Metrics) Attach(s Source) { m.live.source.Store(&s) }
+
+// Requested counts an HTTP request that was answered. path is the pattern that matched, so that labels are bounded.
+func (m *Metrics) Requested(method, path string, status int, took time.Duration) {
+	switch method {
+	case http.MethodGet, http.MethodPost, http.MethodHead, http.MethodOptions, http.MethodPut, http.MethodDelete:
+	default:
+		method = "other"
+	}
+	class := "none" // the client left before there was an answer
+	if status > 0 {
+		class = fmt.Sprintf("%dxx", status/100)
+	}
+	m.httpRequests.WithLabelValues(method, path, class).Inc()
+	m.httpDuration.WithLabelValues(method, path).Observe(took.Seconds())
+}
+
+// Asked counts the choices that a request asks for.
+func (m *Metrics) Asked(choices int) { m.choices.Observe(float64(choices)) }
+
+// Observer counts what an engine reports. All of it is a few additions: the engine's loop calls it.
+func (m *Metrics) Observer() engine.Observer {
+	return engine.Observer{
+		Step: func(i engine.StepInfo) {
+			m.iterationTokens.Observe(float64(i.Tokens))
+			m.stepTime.Observe(i.Duration.Seconds())
+		},
+		FirstToken: func(d time.Duration) { m.firstToken.Observe(d.Seconds()) },
+		NextToken:  func(d time.Duration) { m.nextToken.Observe(d.Seconds()) },
+		Finished:   m.requestFinished,
+	}
+}
+
+// requestFinished counts a request at its end. Times it did not get to are not counted.
+func (m *Metrics) requestFinished(f engine.FinishInfo) {
+	if c := m.finished[f.Reason]; c != nil {
+		c.Inc()
+	}
+	m.e2e.Observe(f.End.Sub(f.Arrival).Seconds())
+	if f.MaxTokens > 0 {
+		m.maxTokens.Observe(float64(f.MaxTokens))
+	}
+	if f.Scheduled.IsZero() {
+		return
+	}
+	m.queue.Observe(f.Scheduled.Sub(f.Arrival).Seconds())
+	if f.FirstToken.IsZero() {
+		return
+	}
+	m.promptTokens.Observe(float64(f.PromptTokens))
+	m.outputTokens.Observe(float64(f.OutputTokens))
+	m.longest.Observe(float64(f.OutputTokens))
+	m.computedTokens.Observe(float64(f.PromptTokens - f.CachedTokens))
+	m.prefill.Observe(f.FirstToken.Sub(f.Scheduled).Seconds())
+	m.decode.Observe(f.LastToken.Sub(f.FirstToken).Seconds())
+	m.inference.Observe(f.LastToken.Sub(f.Scheduled).Seconds())
+	if f.OutputTokens > 1 {
+		m.perToken.Observe(f.LastToken.Sub(f.FirstToken).Seconds() / float64(f.OutputTokens-1))
+	}
+	m.promptTotal.Add(float64(f.PromptTokens))
+	m.computedTotal.Add(float64(f.PromptTokens - f.CachedTokens))
+	m.hitTotal.Add(float64(f.CachedTokens))
+	m.saved.Add(float64(f.CachedTokens))
+}
