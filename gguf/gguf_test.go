@@ -74,8 +74,10 @@ func TestRoundTrip(t *testing.T) {
 	}
 	arch, err := m.String("general.architecture")
 	check(arch, err, "llama")
-	for key, want := range map[string]int64{"t.u8": 200, "t.i8": -100, "t.u16": 60000, "t.i16": -30000, "t.u32": 4e9,
-		"t.i32": -2e9, "t.i64": -1 << 63} {
+	for key, want := range map[string]int64{
+		"t.u8": 200, "t.i8": -100, "t.u16": 60000, "t.i16": -30000, "t.u32": 4e9,
+		"t.i32": -2e9, "t.i64": -1 << 63,
+	} {
 		i, err := m.Int(key)
 		check(i, err, want)
 	}
@@ -220,8 +222,10 @@ func TestNotGGUF(t *testing.T) {
 	for _, c := range []struct{ data, want string }{
 		{"", "it is empty"},
 		{"GG", "it has only 2 bytes"},
-		{"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n",
-			"it is a Git LFS pointer; the file itself was not fetched (git lfs pull)"},
+		{
+			"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n",
+			"it is a Git LFS pointer; the file itself was not fetched (git lfs pull)",
+		},
 		{"\x02\x00\x00\x00\x00\x00\x00\x00{}", "it is a safetensors file; convert it to GGUF"},
 		{"PK\x03\x04....", "it is a zip archive, perhaps a PyTorch checkpoint or a wheel"},
 		{"<!doctype html>", "it is a web page or XML; the download gave an error page"},
@@ -258,7 +262,9 @@ func TestOpenRefusesWhatIsNoFile(t *testing.T) {
 
 func FuzzOpen(f *testing.F) {
 	f.Add(encode(f, small(f)))
-	f.Add([]byte("GGUF\x03\x00\x00\x00"))
+	for _, h := range hostileFiles() {
+		f.Add(h.data)
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		file, err := Parse("fuzz.gguf", data)
 		if err != nil {

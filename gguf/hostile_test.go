@@ -47,90 +47,157 @@ var (
 	boolen = uint32(Bool)
 )
 
-// TestHostile holds one file for each kind of lie, with the error that tells it.
-func TestHostile(t *testing.T) {
+// hostileFile is a file with one fault.
+type hostileFile struct {
+	name string
+	data []byte
+	want string // the error after "read m.gguf: "
+}
+
+// hostileFiles returns one file for each kind of lie, with the error that tells it.
+func hostileFiles() []hostileFile {
 	const huge = math.MaxUint64
-	for _, c := range []struct {
-		name string
-		data []byte
-		want string // the error after "read m.gguf: "
-	}{
+	return []hostileFile{
 		// The header.
-		{"version 1", bytesOf(raw("GGUF"), uint32(1), zeros),
-			"header at byte 0: GGUF version 1 is not supported, versions 2 and 3 are; convert the model again"},
-		{"version 99", bytesOf(raw("GGUF"), uint32(99), zeros),
-			"header at byte 0: GGUF version 99 is not supported, versions 2 and 3 are"},
-		{"big-endian", bytesOf(raw("GGUF\x00\x00\x00\x03"), zeros),
-			"header at byte 0: big-endian file (GGUF version 3): only little-endian files are supported"},
-		{"tensor count", bytesOf(header(huge, 0), zeros),
-			"header at byte 0: 18446744073709551615 tensors, but at most 163 fit in the 4096 bytes left"},
-		{"key count", bytesOf(header(0, huge), zeros),
-			"header at byte 0: 18446744073709551615 metadata keys, but at most 292 fit in the 4096 bytes left"},
-		{"key count beyond any model", bytesOf(header(0, maxKeys+1), raw(make([]byte, 2<<20))),
-			"header at byte 0: 65537 metadata keys, but at most 65536 fit in the 2097152 bytes left"},
+		{
+			"version 1", bytesOf(raw("GGUF"), uint32(1), zeros),
+			"header at byte 0: GGUF version 1 is not supported, versions 2 and 3 are; convert the model again",
+		},
+		{
+			"version 99", bytesOf(raw("GGUF"), uint32(99), zeros),
+			"header at byte 0: GGUF version 99 is not supported, versions 2 and 3 are",
+		},
+		{
+			"big-endian", bytesOf(raw("GGUF\x00\x00\x00\x03"), zeros),
+			"header at byte 0: big-endian file (GGUF version 3): only little-endian files are supported",
+		},
+		{
+			"tensor count", bytesOf(header(huge, 0), zeros),
+			"header at byte 0: 18446744073709551615 tensors, but at most 163 fit in the 4096 bytes left",
+		},
+		{
+			"key count", bytesOf(header(0, huge), zeros),
+			"header at byte 0: 18446744073709551615 metadata keys, but at most 292 fit in the 4096 bytes left",
+		},
+		{
+			"key count beyond any model", bytesOf(header(0, maxKeys+1), raw(make([]byte, 2<<20))),
+			"header at byte 0: 65537 metadata keys, but at most 65536 fit in the 2097152 bytes left",
+		},
 
 		// Keys and values.
-		{"key length", bytesOf(header(0, 1), uint64(huge), zeros),
-			"key 1 of 1 at byte 24: name: string: needs 18446744073709551615 bytes at byte 32, the file ends after 4096: unexpected EOF"},
-		{"key name too long", bytesOf(header(0, 1), strings.Repeat("k", 1<<16), zeros),
-			"key 1 of 1 at byte 24: name of 65536 bytes exceeds 65535"},
+		{
+			"key length", bytesOf(header(0, 1), uint64(huge), zeros),
+			"key 1 of 1 at byte 24: name: string: needs 18446744073709551615 bytes at byte 32, the file ends after 4096: unexpected EOF",
+		},
+		{
+			"key name too long", bytesOf(header(0, 1), strings.Repeat("k", 1<<16), zeros),
+			"key 1 of 1 at byte 24: name of 65536 bytes exceeds 65535",
+		},
 		{"empty key", bytesOf(header(0, 1), "", zeros), "key 1 of 1 at byte 24: name is empty"},
 		{"key not UTF-8", bytesOf(header(0, 1), "a\xff", zeros), `key 1 of 1 at byte 24: name "a\xff" is not UTF-8`},
 		{"key twice", bytesOf(header(0, 2), "k", u32, uint32(1), "k", zeros), `key "k" at byte 41: key occurs twice`},
 		{"unknown kind", bytesOf(header(0, 1), "k", uint32(13), zeros), `key "k" at byte 24: unknown kind of value 13`},
-		{"string length", bytesOf(header(0, 1), "k", str, uint64(1<<63), zeros),
-			`key "k" at byte 24: string: needs 9223372036854775808 bytes at byte 45, the file ends after 4096: unexpected EOF`},
+		{
+			"string length", bytesOf(header(0, 1), "k", str, uint64(1<<63), zeros),
+			`key "k" at byte 24: string: needs 9223372036854775808 bytes at byte 45, the file ends after 4096: unexpected EOF`,
+		},
 		{"boolean of 2", bytesOf(header(0, 1), "k", boolen, uint8(2), zeros), `key "k" at byte 24: boolean is 2, want 0 or 1`},
-		{"array length", bytesOf(header(0, 1), "k", array, str, uint64(1<<61), zeros),
-			`key "k" at byte 24: array of 2305843009213693952 elements of at least 8 bytes exceeds the 4096 bytes left: unexpected EOF`},
+		{
+			"array length", bytesOf(header(0, 1), "k", array, str, uint64(1<<61), zeros),
+			`key "k" at byte 24: array of 2305843009213693952 elements of at least 8 bytes exceeds the 4096 bytes left: unexpected EOF`,
+		},
 		{"array kind", bytesOf(header(0, 1), "k", array, uint32(77), zeros), `key "k" at byte 24: unknown kind of array elements 77`},
-		{"array element", bytesOf(header(0, 1), "k", array, str, uint64(2), "ok", uint64(5000), zeros),
-			`key "k" at byte 24: element 1: string: needs 5000 bytes at byte 67, the file ends after 4096: unexpected EOF`},
-		{"deep array", bytesOf(header(0, 1), "k", array, raw(strings.Repeat(string(bytesOf(array, uint64(1))), 300))),
-			`key "k" at byte 24: element 0: element 0: element 0: element 0: arrays nested deeper than 4`},
+		{
+			"array element", bytesOf(header(0, 1), "k", array, str, uint64(2), "ok", uint64(5000), zeros),
+			`key "k" at byte 24: element 1: string: needs 5000 bytes at byte 67, the file ends after 4096: unexpected EOF`,
+		},
+		{
+			"deep array", bytesOf(header(0, 1), "k", array, raw(strings.Repeat(string(bytesOf(array, uint64(1))), 300))),
+			`key "k" at byte 24: element 0: element 0: element 0: element 0: arrays nested deeper than 4`,
+		},
 
 		// Alignment.
-		{"alignment 0", bytesOf(header(0, 1), KeyAlignment, u32, uint32(0), zeros),
-			`key "general.alignment" at byte 24: alignment 0 is not a power of two below 2^31`},
-		{"alignment 3", bytesOf(header(0, 2), KeyAlignment, u32, uint32(3), "k", u32, zeros),
-			`key "general.alignment" at byte 24: alignment 3 is not a power of two below 2^31`},
-		{"alignment 2^40", bytesOf(header(0, 1), KeyAlignment, uint32(Uint64), uint64(1<<40), zeros),
-			`key "general.alignment" at byte 24: alignment 1099511627776 is not a power of two below 2^31`},
-		{"alignment as text", bytesOf(header(0, 1), KeyAlignment, str, "32", zeros),
-			`key "general.alignment" at byte 24: string is not a non-negative integer`},
-		{"alignment beyond the file", bytesOf(header(1, 1), KeyAlignment, u32, uint32(1<<30), "t", uint32(0), f32, uint64(0), zeros),
-			"tensor data at byte 82: tensor data begins at byte 1073741824, the file has 4178"},
+		{
+			"alignment 0", bytesOf(header(0, 1), KeyAlignment, u32, uint32(0), zeros),
+			`key "general.alignment" at byte 24: alignment 0 is not a power of two below 2^31`,
+		},
+		{
+			"alignment 3", bytesOf(header(0, 2), KeyAlignment, u32, uint32(3), "k", u32, zeros),
+			`key "general.alignment" at byte 24: alignment 3 is not a power of two below 2^31`,
+		},
+		{
+			"alignment 2^40", bytesOf(header(0, 1), KeyAlignment, uint32(Uint64), uint64(1<<40), zeros),
+			`key "general.alignment" at byte 24: alignment 1099511627776 is not a power of two below 2^31`,
+		},
+		{
+			"alignment as text", bytesOf(header(0, 1), KeyAlignment, str, "32", zeros),
+			`key "general.alignment" at byte 24: string is not a non-negative integer`,
+		},
+		{
+			"alignment beyond the file", bytesOf(header(1, 1), KeyAlignment, u32, uint32(1<<30), "t", uint32(0), f32, uint64(0), zeros),
+			"tensor data at byte 82: tensor data begins at byte 1073741824, the file has 4178",
+		},
 
 		// Tensors.
-		{"tensor twice", bytesOf(header(2, 0), "t", uint32(0), f32, uint64(0), "t", zeros),
-			`tensor "t" at byte 49: name occurs twice`},
+		{
+			"tensor twice", bytesOf(header(2, 0), "t", uint32(0), f32, uint64(0), "t", zeros),
+			`tensor "t" at byte 49: name occurs twice`,
+		},
 		{"5 dimensions", bytesOf(header(1, 0), "t", uint32(5), zeros), `tensor "t" at byte 24: 5 dimensions exceed 4`},
-		{"2^32-1 dimensions", bytesOf(header(1, 0), "t", uint32(math.MaxUint32), zeros),
-			`tensor "t" at byte 24: 4294967295 dimensions exceed 4`},
-		{"dimension 0", bytesOf(header(1, 0), "t", uint32(2), uint64(32), uint64(0), f32, uint64(0), zeros),
-			`tensor "t" at byte 24: dimension 1 of [32 0] is 0`},
-		{"product wraps to 0", bytesOf(header(1, 0), "t", uint32(2), uint64(1<<32), uint64(1<<32), f32, uint64(0), zeros),
-			`tensor "t" at byte 24: shape [4294967296 4294967296] has more than 2^63 elements`},
-		{"product wraps twice", bytesOf(header(1, 0), "t", uint32(3), uint64(1<<62), uint64(4), uint64(1<<60), f32, uint64(0), zeros),
-			`tensor "t" at byte 24: shape [4611686018427387904 4 1152921504606846976] has more than 2^63 elements`},
-		{"bytes overflow", bytesOf(header(1, 0), "t", uint32(2), uint64(1<<31), uint64(1<<31), f32, uint64(0), zeros),
-			`tensor "t" at byte 24: size of shape [2147483648 2147483648] in F32 exceeds 2^63 bytes`},
-		{"row overflows", bytesOf(header(1, 0), "t", uint32(1), uint64(1<<62), f32, uint64(0), zeros),
-			`tensor "t" at byte 24: row of 4611686018427387904 values: size of F32 blocks overflows`},
-		{"row is no whole block", bytesOf(header(1, 0), "t", uint32(1), uint64(33), uint32(tensor.Q8_0), uint64(0), zeros),
-			`tensor "t" at byte 24: row of 33 values is not whole Q8_0 blocks of 32`},
-		{"offset not aligned", bytesOf(header(1, 0), "t", uint32(0), f32, uint64(4), zeros),
-			`tensor "t" at byte 24: offset 4 is not a multiple of the alignment 32`},
-		{"offset outside", bytesOf(header(1, 0), "t", uint32(0), f32, uint64(1<<63), zeros),
+		{
+			"2^32-1 dimensions", bytesOf(header(1, 0), "t", uint32(math.MaxUint32), zeros),
+			`tensor "t" at byte 24: 4294967295 dimensions exceed 4`,
+		},
+		{
+			"dimension 0", bytesOf(header(1, 0), "t", uint32(2), uint64(32), uint64(0), f32, uint64(0), zeros),
+			`tensor "t" at byte 24: dimension 1 of [32 0] is 0`,
+		},
+		{
+			"product wraps to 0", bytesOf(header(1, 0), "t", uint32(2), uint64(1<<32), uint64(1<<32), f32, uint64(0), zeros),
+			`tensor "t" at byte 24: shape [4294967296 4294967296] has more than 2^63 elements`,
+		},
+		{
+			"product wraps twice", bytesOf(header(1, 0), "t", uint32(3), uint64(1<<62), uint64(4), uint64(1<<60), f32, uint64(0), zeros),
+			`tensor "t" at byte 24: shape [4611686018427387904 4 1152921504606846976] has more than 2^63 elements`,
+		},
+		{
+			"bytes overflow", bytesOf(header(1, 0), "t", uint32(2), uint64(1<<31), uint64(1<<31), f32, uint64(0), zeros),
+			`tensor "t" at byte 24: size of shape [2147483648 2147483648] in F32 exceeds 2^63 bytes`,
+		},
+		{
+			"row overflows", bytesOf(header(1, 0), "t", uint32(1), uint64(1<<62), f32, uint64(0), zeros),
+			`tensor "t" at byte 24: row of 4611686018427387904 values: size of F32 blocks overflows`,
+		},
+		{
+			"row is no whole block", bytesOf(header(1, 0), "t", uint32(1), uint64(33), uint32(tensor.Q8_0), uint64(0), zeros),
+			`tensor "t" at byte 24: row of 33 values is not whole Q8_0 blocks of 32`,
+		},
+		{
+			"offset not aligned", bytesOf(header(1, 0), "t", uint32(0), f32, uint64(4), zeros),
+			`tensor "t" at byte 24: offset 4 is not a multiple of the alignment 32`,
+		},
+		{
+			"offset outside", bytesOf(header(1, 0), "t", uint32(0), f32, uint64(1<<63), zeros),
 			`tensor "t" at byte 64: 4 bytes at data offset 9223372036854775808 end outside the 4081 bytes of tensor data; ` +
-				`is the file complete?`},
-		{"data cut off", bytesOf(header(1, 0), "t", uint32(1), uint64(4096), f32, uint64(0), zeros),
-			`tensor "t" at byte 64: 16384 bytes at data offset 0 end outside the 4089 bytes of tensor data; is the file complete?`},
-		{"overlap", bytesOf(header(2, 0), "a", uint32(1), uint64(9), f32, uint64(32), "b", uint32(1), uint64(9), f32, uint64(0), zeros),
-			`tensor data at byte 90: tensor "a" at data offset 32 overlaps tensor "b", which ends at 36`},
-		{"same bytes twice", bytesOf(header(2, 0), "a", uint32(0), f32, uint64(0), "b", uint32(0), f32, uint64(0), zeros),
-			`tensor data at byte 74: tensor "b" at data offset 0 overlaps tensor "a", which ends at 4`},
-	} {
+				`is the file complete?`,
+		},
+		{
+			"data cut off", bytesOf(header(1, 0), "t", uint32(1), uint64(4096), f32, uint64(0), zeros),
+			`tensor "t" at byte 64: 16384 bytes at data offset 0 end outside the 4089 bytes of tensor data; is the file complete?`,
+		},
+		{
+			"overlap", bytesOf(header(2, 0), "a", uint32(1), uint64(9), f32, uint64(32), "b", uint32(1), uint64(9), f32, uint64(0), zeros),
+			`tensor data at byte 90: tensor "a" at data offset 32 overlaps tensor "b", which ends at 36`,
+		},
+		{
+			"same bytes twice", bytesOf(header(2, 0), "a", uint32(0), f32, uint64(0), "b", uint32(0), f32, uint64(0), zeros),
+			`tensor data at byte 74: tensor "b" at data offset 0 overlaps tensor "a", which ends at 4`,
+		},
+	}
+}
+
+func TestHostile(t *testing.T) {
+	for _, c := range hostileFiles() {
 		t.Run(c.name, func(t *testing.T) {
 			var err error
 			allocated := allocatedBytes(func() { _, err = Parse("m.gguf", c.data) })
@@ -249,10 +316,14 @@ func TestBuilderRefuses(t *testing.T) {
 		{func(b *Builder) { b.Set("k", []any{"x"}) }, `build gguf: key "k": a value of type []interface {} has no kind in GGUF`},
 		{func(b *Builder) { b.Set("k", "x"); b.Set("k", "y") }, `build gguf: key "k" is set twice`},
 		{func(b *Builder) { b.Set(KeyAlignment, uint32(24)) }, `build gguf: alignment 24 is not a power of two below 2^31`},
-		{func(b *Builder) { b.AddFloat32s("t", []uint64{2}, []float32{1}) },
-			`build gguf: tensor "t": shape [2] in F32 takes 8 bytes, got 4`},
-		{func(b *Builder) { b.AddTensor("t", tensor.Q8_0, []uint64{31}, nil) },
-			`build gguf: tensor "t": row of 31 values is not whole Q8_0 blocks of 32`},
+		{
+			func(b *Builder) { b.AddFloat32s("t", []uint64{2}, []float32{1}) },
+			`build gguf: tensor "t": shape [2] in F32 takes 8 bytes, got 4`,
+		},
+		{
+			func(b *Builder) { b.AddTensor("t", tensor.Q8_0, []uint64{31}, nil) },
+			`build gguf: tensor "t": row of 31 values is not whole Q8_0 blocks of 32`,
+		},
 	} {
 		var b Builder
 		c.fill(&b)

@@ -57,8 +57,10 @@ func (r *recorder) has(text string) bool {
 // testModel is a model of the content above.
 func testModel(sources ...Source) Model {
 	data := content()
-	return Model{Name: "test:1m", Aliases: []string{"test"}, License: "MIT", SHA256: hashOf(string(data)), Size: int64(len(data)),
-		Sources: sources}
+	return Model{
+		Name: "test:1m", Aliases: []string{"test"}, License: "MIT", SHA256: hashOf(string(data)), Size: int64(len(data)),
+		Sources: sources,
+	}
 }
 
 // checkPulled makes sure that the file is in its place, whole and alone.
@@ -129,8 +131,10 @@ func TestParseHF(t *testing.T) {
 	if got, want := got.url("https://host"), "https://host/org/repo/resolve/main/sub/dir/m.Q4_K_M.gguf"; got != want {
 		t.Errorf("url = %s, want %s", got, want)
 	}
-	for _, ref := range []string{"hf:", "hf:org", "hf:org/repo", "hf:org/repo/", "hf:/repo/m.gguf", "hf:org//m.gguf",
-		"hf:org/../m.gguf", "hf:org/repo/../../m.gguf", "hf:org/repo/m.gguf?x=.gguf", "hf:org/repo/model.safetensors"} {
+	for _, ref := range []string{
+		"hf:", "hf:org", "hf:org/repo", "hf:org/repo/", "hf:/repo/m.gguf", "hf:org//m.gguf",
+		"hf:org/../m.gguf", "hf:org/repo/../../m.gguf", "hf:org/repo/m.gguf?x=.gguf", "hf:org/repo/model.safetensors",
+	} {
 		if _, err := parseHF(ref); err == nil {
 			t.Errorf("parseHF(%q) gave no error", ref)
 		}
@@ -160,11 +164,15 @@ func TestLocate(t *testing.T) {
 		{"smolm2:135m", "", ErrUnknown, `unknown model "smolm2:135m"; did you mean "smollm2:135m"?`},
 		{"gema3", "", ErrUnknown, `unknown model "gema3"; did you mean "gemma3"?`},
 		{"gemm", "", ErrUnknown, `unknown model "gemm"; did you mean "gemma3:270m"?`},
-		{"gpt-7", "", ErrUnknown,
-			`unknown model "gpt-7"; quire list shows the names; a path to a .gguf file or hf:org/repo/file.gguf works too`},
+		{
+			"gpt-7", "", ErrUnknown,
+			`unknown model "gpt-7"; quire list shows the names; a path to a .gguf file or hf:org/repo/file.gguf works too`,
+		},
 		{"none.gguf", "none.gguf", os.ErrNotExist, "stat none.gguf: no such file or directory"},
-		{"~/m.gguf", "~/m.gguf", os.ErrNotExist,
-			"stat ~/m.gguf: no such file or directory (the shell did not expand ~; write $HOME)"},
+		{
+			"~/m.gguf", "~/m.gguf", os.ErrNotExist,
+			"stat ~/m.gguf: no such file or directory (the shell did not expand ~; write $HOME)",
+		},
 		{dir, dir, nil, dir + ": not a regular file"},
 	} {
 		path, err := c.Locate(c2.ref)
@@ -234,8 +242,10 @@ func TestSourcesInTurn(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkPulled(t, c, l)
-	for _, want := range []string{"skipping given: no answer", "skipping given: wrong file: sha256 is ",
-		"skipping given: wrong file: 100 bytes, want 1048576"} {
+	for _, want := range []string{
+		"skipping given: no answer", "skipping given: wrong file: sha256 is ",
+		"skipping given: wrong file: 100 bytes, want 1048576",
+	} {
 		if !r.has(want) {
 			t.Errorf("no note says %q: %q", want, r.notes)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -177,9 +178,7 @@ func (s HF) request(ctx context.Context, cfg *Config, method string, header http
 		cancel(nil)
 		return nil, err
 	}
-	for name, values := range header {
-		request.Header[name] = values
-	}
+	maps.Copy(request.Header, header)
 	request.Header.Set("User-Agent", "quire")
 	request.Header.Set("Accept-Encoding", "identity") // bytes as they are, or ranges would mean something else
 	if cfg.HFToken != "" {

@@ -24,7 +24,7 @@ func parseHF(ref string) (HF, error) {
 	if len(parts) != 3 || parts[0] == "" || parts[1] == "" || parts[2] == "" {
 		return HF{}, fmt.Errorf("%q: want hf:org/repo/file.gguf", ref)
 	}
-	for _, element := range strings.Split(strings.Join(parts, "/"), "/") {
+	for element := range strings.SplitSeq(strings.Join(parts, "/"), "/") {
 		if element == "" || element == "." || element == ".." || strings.ContainsAny(element, "\\?#%") {
 			return HF{}, fmt.Errorf("%q: %q cannot be part of a name on Hugging Face", ref, element)
 		}

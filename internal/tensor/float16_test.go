@@ -43,7 +43,7 @@ func TestF16ToF32All(t *testing.T) {
 
 // TestF32ToF16Rounds walks all neighbouring pairs of finite halves and looks at the middle and its two neighbours.
 func TestF32ToF16Rounds(t *testing.T) {
-	for h := uint16(0); h < 0x7c00; h++ {
+	for h := range uint16(0x7c00) {
 		low, high := float64(F16ToF32(h)), float64(F16ToF32(h+1))
 		if h == 0x7bff {
 			high = 65536 // where the next half would be, were it not infinity
