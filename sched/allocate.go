@@ -51,7 +51,8 @@ func (s *Scheduler) allocate(a allocation) bool {
 	return true
 }
 
-// reserved returns the blocks that admitted prefills and loads still need for their known tokens.
+// reserved returns the blocks that admitted prefills and loads still need for their known tokens. A request whose own
+// load brought nothing is among them, as upstream has it; if that ever holds the request itself back, recover steps in.
 func (s *Scheduler) reserved() int {
 	sum := 0
 	for _, r := range s.running {

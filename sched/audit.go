@@ -84,17 +84,10 @@ func (s *Scheduler) checkProgress() {
 	if !s.plan.Idle() || len(s.inFlight) > 0 || s.pause != Unpaused {
 		return
 	}
-	for r := s.allFirst; r != nil; r = r.allNext {
-		if s.awaitsOutside(r) {
-			return // its completion will come, and may free what the others wait for
-		}
+	if s.awaitsOutside() {
+		return // a completion will come, and may free what the others wait for
 	}
 	for r := s.allFirst; r != nil; r = r.allNext {
-		invariant.Check(r.state.Finished(), "invariant 7: nothing runs and nothing is in flight, but %s is %v", r.ID, r.state)
+		invariant.Check(r.state.Finished() || r.deferred, "invariant 7: nothing runs and nothing is in flight, but %s is %v", r.ID, r.state)
 	}
-}
-
-// awaitsOutside tells whether an event about r is still to come from outside.
-func (s *Scheduler) awaitsOutside(r *request) bool {
-	return r.load.inFlight() || r.sending || r.state == WaitingForGrammar || s.cfg.Connector != nil && r.state != Running
 }

@@ -59,9 +59,16 @@ type Change struct {
 	Reason    Reason
 	StopToken int32 // the stop token id that ended the request
 	Stopped   bool  // StopToken is set: the end came by StopTokenIDs, not by EOS
-	Blocks    int
-	Note      string
-	Err       error
+
+	Outputs     int // Finished: output tokens in all
+	Preemptions int // Finished: how often it was preempted
+
+	Blocks int
+	Note   string
+	Err    error
+
+	// Rule is the documented rule (D1 …) by which the decision differs from vLLM's in this state; empty for most.
+	Rule string
 }
 
 // String renders the change on one line.

@@ -21,6 +21,9 @@ type StepDone struct {
 	Bad     []kv.BlockID // blocks that synchronous loads of the step could not fill
 }
 
+// StepIdle stands for the StepDone of a plan without requests, where a connector has bad blocks to report with it.
+type StepIdle struct{ Bad []kv.BlockID }
+
 // StepOutput is what one request's row gave.
 type StepOutput struct {
 	ID     RequestID
@@ -35,9 +38,6 @@ type LoadDone struct {
 	Epoch Epoch
 	Bad   []kv.BlockID // blocks that could not be filled
 }
-
-// BadBlocks reports blocks that loads in flight could not fill, ahead of their LoadDone.
-type BadBlocks struct{ Blocks []kv.BlockID }
 
 // SendDone ends the transfer for which Connector.Finished kept a request's blocks.
 type SendDone struct {
@@ -72,7 +72,7 @@ func (AddRequest) isEvent()       {}
 func (Abort) isEvent()            {}
 func (StepDone) isEvent()         {}
 func (LoadDone) isEvent()         {}
-func (BadBlocks) isEvent()        {}
+func (StepIdle) isEvent()         {}
 func (SendDone) isEvent()         {}
 func (GrammarReady) isEvent()     {}
 func (ResetPrefixCache) isEvent() {}

@@ -30,7 +30,7 @@ func (s *Scheduler) finish(r *request, e ending) {
 	loading := r.state == WaitingForRemoteKVs && !r.load.done()
 	r.epoch++
 	s.move(r, e.reason.state())
-	c := Change{Kind: Finished, ID: r.ID, Reason: e.reason, Err: e.err}
+	c := Change{Kind: Finished, ID: r.ID, Reason: e.reason, Err: e.err, Outputs: r.outputs(), Preemptions: r.preemptions}
 	if e.token != nil {
 		c.StopToken, c.Stopped = *e.token, true
 	}

@@ -1,7 +1,9 @@
 package sched
 
 import (
+	"cmp"
 	"errors"
+	"slices"
 
 	"github.com/quire-ai/quire/kv"
 )
@@ -14,7 +16,7 @@ func (s *Scheduler) external(r *request, local int) (loadMatch, bool) {
 	m := s.cfg.Connector.Match(MatchQuery{
 		Request: r.Request, Tokens: r.tokens, Hashes: r.chain.Hashes, Local: local, Loads: r.loaded,
 	})
-	if m.Deferred {
+	if r.deferred = m.Deferred; m.Deferred {
 		return loadMatch{}, false
 	}
 	return loadMatch{tokens: m.Tokens, async: m.Async && m.Tokens > 0}, true
@@ -58,6 +60,7 @@ func (s *Scheduler) loadDone(ev LoadDone) {
 	}
 	if len(ev.Bad) > 0 {
 		s.badBlocks(ev.Bad)
+		s.settleSpoiled()
 		if r.state.Finished() { // under Fail it ended just now, and its blocks waited for this
 			r.load = loadReceived
 			if !r.sending {
@@ -82,14 +85,16 @@ func (s *Scheduler) promote(r *request) {
 	broken := r.load == loadBroken
 	r.load = loadNone
 	if broken && r.computed == 0 {
-		// Nothing came. It starts over, and gives up the claim that its load made on free blocks.
+		// Nothing came: it starts over. Its claim on free blocks stays, as upstream's does; see recover.
 		s.release(r)
-		r.prefilling = false
 		r.epoch++
 	}
 	s.cache.Register(&r.table, &r.chain, r.tokens[:min(r.computed, len(r.tokens))])
 	if !broken && r.computed == len(r.tokens) {
 		r.computed-- // the last token is computed in any case, to sample
+		if r.computed == 0 {
+			s.changes = append(s.changes, Change{Kind: Recovered, ID: r.ID, Rule: RuleLoadedIsLoaded, Note: "its one token is loaded"})
+		}
 	}
 	if r.preemptions > 0 {
 		s.move(r, Preempted)
@@ -98,30 +103,27 @@ func (s *Scheduler) promote(r *request) {
 	}
 }
 
-// badBlocks handles blocks that a load could not fill. Whoever counted them as computed computes them again, or fails.
+// badBlocks handles blocks that a load could not fill. Whoever counted them as computed computes them again, or fails:
+// see settleSpoiled.
 func (s *Scheduler) badBlocks(bad []kv.BlockID) {
-	fail := s.cfg.LoadFailure == Fail
-	var failed []*request
 	for r := range s.deferred.all {
 		if r.state == WaitingForRemoteKVs && r.load.inFlight() && s.truncateLoad(r, bad) {
-			failed = append(failed, r)
+			s.spoil(r)
 		}
 	}
 	remade := make(map[kv.BlockID]bool) // bad blocks that a request seen before will fill
 	for _, r := range s.running {
 		if s.truncateRunning(r, bad, remade) {
-			r.spoiled = true
-			s.spoiled = append(s.spoiled, r)
-			failed = append(failed, r)
+			s.spoil(r)
 		}
 	}
-	if !fail {
-		return
-	}
-	for _, r := range failed {
-		if r.state != Running {
-			s.finish(r, ending{reason: ReasonError, err: errors.New("external KV could not be loaded")})
-		}
+}
+
+// spoil notes that some of r's blocks are bad.
+func (s *Scheduler) spoil(r *request) {
+	if !r.spoiled {
+		r.spoiled = true
+		s.spoiled = append(s.spoiled, r)
 	}
 }
 
@@ -144,7 +146,8 @@ func (s *Scheduler) truncateLoad(r *request, bad []kv.BlockID) bool {
 // is computed by the first of them; the others may count on it.
 func (s *Scheduler) truncateRunning(r *request, bad []kv.BlockID, remade map[kv.BlockID]bool) bool {
 	affected, cut := false, false
-	end := (max(r.cached, 0) + s.cfg.BlockSize - 1) / s.cfg.BlockSize
+	counted := r.computed - r.retiring // the retiring step's own tokens are dropped in any case
+	end := (counted + s.cfg.BlockSize - 1) / s.cfg.BlockSize
 	blocks := r.table.Blocks(0, 0)
 	for i, b := range blocks[:min(end, len(blocks))] {
 		if !containsBlock(bad, b) {
@@ -165,23 +168,26 @@ func (s *Scheduler) truncateRunning(r *request, bad []kv.BlockID, remade map[kv.
 		}
 	}
 	if affected && !cut {
-		r.computed = r.cached
+		r.computed = counted
 	}
 	return affected
 }
 
-// settleSpoiled ends the requests whose synchronous load failed, under Fail, and lets the others go on.
+// settleSpoiled closes the matter of bad blocks: under Fail their requests end, in order of id; under Recompute they go
+// on from where their KV is good.
 func (s *Scheduler) settleSpoiled() {
+	if len(s.spoiled) == 0 {
+		return
+	}
+	slices.SortFunc(s.spoiled, func(a, b *request) int { return cmp.Compare(a.ID, b.ID) })
 	for _, r := range s.spoiled {
 		r.spoiled = false
 		if s.cfg.LoadFailure == Fail && !r.state.Finished() {
 			s.finish(r, ending{reason: ReasonError, err: errors.New("external KV could not be loaded")})
 		}
 	}
-	if len(s.spoiled) > 0 {
-		s.spoiled = s.spoiled[:0]
-		s.sweepRunning()
-	}
+	s.spoiled = s.spoiled[:0]
+	s.sweepRunning()
 }
 
 // sendDone ends the transfer that kept a finished request's blocks.

@@ -36,6 +36,8 @@ type Plan struct {
 	Finished    []RequestID // ended since the last plan: the executor may forget them
 	Loads       []Load
 	Changes     []Change // what Schedule did, as Apply returns it for events
+
+	eventsBefore uint64 // KV events recorded before this plan was made
 }
 
 // Planned is one request's part of a step: compute tokens [From, From+N).

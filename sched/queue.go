@@ -1,6 +1,10 @@
 package sched
 
-import "github.com/quire-ai/quire/internal/invariant"
+import (
+	"slices"
+
+	"github.com/quire-ai/quire/internal/invariant"
+)
 
 // queue holds waiting requests in the order of the policy: arrival (a list, which a preempted request rejoins at the
 // front), or urgency (a heap). A request is in at most one queue and knows which, so that removing it needs no search.
@@ -102,6 +106,30 @@ func (q *queue) all(yield func(*request) bool) {
 			return
 		}
 		r = next
+	}
+}
+
+// ids yields the ids in the order in which the requests will be considered.
+func (q *queue) ids(yield func(RequestID) bool) {
+	if !q.byPriority {
+		for r := range q.all {
+			if !yield(r.ID) {
+				return
+			}
+		}
+		return
+	}
+	sorted := append([]*request(nil), q.heap...)
+	slices.SortFunc(sorted, func(a, b *request) int {
+		if a.before(b) {
+			return -1
+		}
+		return 1
+	})
+	for _, r := range sorted {
+		if !yield(r.ID) {
+			return
+		}
 	}
 }
 

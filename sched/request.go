@@ -55,6 +55,7 @@ type request struct {
 
 	load     loadState // of the external load of this epoch
 	loaded   int       // loads begun
+	deferred bool      // the connector's last answer was "ask later"
 	grammar  grammarState
 	grammarE string
 
@@ -62,7 +63,9 @@ type request struct {
 	qprev, qnext     *request
 	heapIndex        int
 	allPrev, allNext *request // live requests in order of arrival
+	fromDeferred     bool     // scratch of the recovery pass
 	planned          int      // index into the plan being built, −1 if not planned
+	retiring         int      // tokens of the step that is being taken in, while bad blocks are looked for
 	spoiled          bool     // running on blocks that turned out bad: the row of the retiring step means nothing
 	sending          bool     // finished, and a transfer out of its blocks is still running
 }

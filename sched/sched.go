@@ -16,30 +16,31 @@ type Scheduler struct {
 	watermark int // blocks
 	cache     *kv.Cache
 
-	requests             map[RequestID]*request
-	allFirst, allLast    *request // live requests in order of arrival
-	nextSeq              uint64
-	waiting, deferred    queue      // deferred: parked or passed over, looked at before waiting
-	running              []*request // in admission order
-	skip                 []*request // passed over in this step's waiting pass
-	finished             []RequestID
-	preempted            []RequestID // by resets, since the last plan
-	pause                PauseLevel
-	failedGrammar        []*request // to be ended with the next step
-	loras                []string   // adapters in the plan being built
-	budget               int        // tokens left in the plan being built
-	plans                []Plan     // ring of depth+1 plans
-	plan                 *Plan      // being built
-	step                 uint64     // of the last plan
-	inFlight             []*Plan    // not yet retired, oldest first
-	fence                fence
-	changes              []Change
-	spoiled              []*request // running requests whose row in the retiring step means nothing
-	heldScratch          []int32
-	preemptedInPass      bool
-	prefillScheduled     bool
-	counters             Counters
-	eventsOfRetiredSteps int
+	requests          map[RequestID]*request
+	allFirst, allLast *request // live requests in order of arrival
+	nextSeq           uint64
+	waiting, deferred queue      // deferred: parked or passed over, looked at before waiting
+	running           []*request // in admission order
+	skip              []*request // passed over in this step's waiting pass
+	finished          []RequestID
+	preempted         []RequestID // by resets, since the last plan
+	pause             PauseLevel
+	failedGrammar     []*request // to be ended with the next step
+	loras             []string   // adapters in the plan being built
+	budget            int        // tokens left in the plan being built
+	plans             []Plan     // ring of depth+1 plans
+	plan              *Plan      // being built
+	step              uint64     // of the last plan
+	inFlight          []*Plan    // not yet retired, oldest first
+	fence             fence
+	changes           []Change
+	spoiled           []*request // running requests whose row in the retiring step means nothing
+	heldScratch       []int32
+	preemptedInPass   bool
+	prefillScheduled  bool
+	recovering        bool // the pass that recover runs
+	counters          Counters
+	eventsTaken       uint64 // KV events handed out
 }
 
 // New returns an idle scheduler. The configuration must be valid; it panics otherwise.
@@ -116,8 +117,8 @@ func (s *Scheduler) Apply(ev Event) []Change {
 		s.abort(ev.ID)
 	case LoadDone:
 		s.loadDone(ev)
-	case BadBlocks:
-		s.badBlocks(ev.Blocks)
+	case StepIdle:
+		s.stepIdle(ev)
 	case SendDone:
 		s.sendDone(ev)
 	case GrammarReady:

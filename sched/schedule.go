@@ -12,6 +12,9 @@ func (s *Scheduler) Schedule(now float64) *Plan {
 	if !s.preemptedInPass && s.pause == Unpaused {
 		s.waitingPass()
 	}
+	if s.stuck() {
+		s.recover()
+	}
 	s.commit()
 	s.checkProgress()
 	s.audit()
@@ -24,6 +27,7 @@ func (s *Scheduler) begin() {
 	s.step++
 	s.plan = &s.plans[s.step%uint64(len(s.plans))]
 	s.plan.reset(s.step)
+	s.plan.eventsBefore = s.eventsTaken + uint64(len(s.cache.Events()))
 	s.changes = s.plan.Changes[:0]
 	s.plan.Preempted = append(s.plan.Preempted, s.preempted...)
 	s.preempted = s.preempted[:0]
@@ -48,6 +52,9 @@ func (s *Scheduler) runningPass() {
 		held := r.table.Len(0)
 		for !s.allocate(allocation{r: r, n: n, lookahead: s.cfg.lookahead()}) {
 			victim, at := s.victim()
+			if victim == r && s.reclaim() {
+				continue
+			}
 			s.running = append(s.running[:at], s.running[at+1:]...)
 			if at < i {
 				i--
@@ -139,7 +146,11 @@ func (s *Scheduler) withdraw(r *request) {
 	s.cache.Unregister(&r.table, p.registered)
 	s.budget += p.N
 	s.plan.drop(r.planned)
-	s.changes = append(s.changes, Change{Kind: Withdrawn, ID: r.ID, Blocks: taken})
+	c := Change{Kind: Withdrawn, ID: r.ID, Blocks: taken}
+	if taken > 0 {
+		c.Rule = RuleTakeBack
+	}
+	s.changes = append(s.changes, c)
 }
 
 // commit closes the plan: computed advances now, so that a chunked prefill can go on before this step's output is known.

@@ -110,6 +110,63 @@ func (s *Scheduler) Requests(yield func(View) bool) {
 	}
 }
 
+// Running yields the running requests in order of admission.
+func (s *Scheduler) Running(yield func(RequestID) bool) {
+	for _, r := range s.running {
+		if !yield(r.ID) {
+			return
+		}
+	}
+}
+
+// Waiting yields the requests that wait for capacity, in the order in which they will be considered.
+func (s *Scheduler) Waiting(yield func(RequestID) bool) { s.waiting.ids(yield) }
+
+// Deferred yields the requests that wait for something else (a load, a grammar, an adapter's turn), or did when they
+// were last considered, in the order in which they will be considered.
+func (s *Scheduler) Deferred(yield func(RequestID) bool) { s.deferred.ids(yield) }
+
+// CommonPrefixBlocks returns, for each cache group, how many leading blocks of the first running request are shared by
+// every request that holds blocks: a hint for attention kernels that compute a common prefix once. Sliding-window
+// groups count as 0.
+func (s *Scheduler) CommonPrefixBlocks() []int {
+	common := make([]int, s.cache.Groups())
+	if len(s.running) == 0 || s.cfg.NoPrefixCaching {
+		return common
+	}
+	holders := 0
+	for r := s.allFirst; r != nil; r = r.allNext {
+		if !r.table.Empty() {
+			holders++
+		}
+	}
+	for g := range common {
+		if g < len(s.cfg.Groups) && s.cfg.Groups[g].Window > 0 {
+			continue
+		}
+		for _, b := range s.running[0].table.Blocks(g, 0) {
+			if s.cache.Pool().Refs(b) != holders {
+				break
+			}
+			common[g]++
+		}
+	}
+	return common
+}
+
+// TakeEvents returns the KV events of the steps that have retired and forgets them. A block is announced only once the
+// step that computes it is done.
+func (s *Scheduler) TakeEvents() []kv.Event {
+	n := len(s.cache.Events())
+	if len(s.inFlight) > 0 {
+		n = min(n, int(s.inFlight[0].eventsBefore-s.eventsTaken))
+	}
+	taken := append([]kv.Event(nil), s.cache.Events()[:n]...)
+	s.cache.DropEvents(n)
+	s.eventsTaken += uint64(n)
+	return taken
+}
+
 // Pool returns the block pool, for reading.
 func (s *Scheduler) Pool() *kv.Pool { return s.cache.Pool() }
 

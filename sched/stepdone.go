@@ -17,7 +17,13 @@ func (s *Scheduler) stepDone(ev *StepDone) {
 	s.inFlight = append(s.inFlight[:0], s.inFlight[1:]...)
 	s.retireStep()
 	if len(ev.Bad) > 0 {
+		for i := range p.Requests {
+			p.Requests[i].r.retiring = p.Requests[i].N
+		}
 		s.badBlocks(ev.Bad)
+		for i := range p.Requests {
+			p.Requests[i].r.retiring = 0
+		}
 	}
 	next := 0 // cursor into ev.Outputs, which are in plan order
 	for i := range p.Requests {
@@ -33,7 +39,15 @@ func (s *Scheduler) stepDone(ev *StepDone) {
 	s.sweepRunning()
 	s.settleSpoiled()
 	s.failGrammars()
-	s.eventsOfRetiredSteps = len(s.cache.Events())
+}
+
+// stepIdle does what a step's return does beyond its rows.
+func (s *Scheduler) stepIdle(ev StepIdle) {
+	if len(ev.Bad) > 0 {
+		s.badBlocks(ev.Bad)
+	}
+	s.settleSpoiled()
+	s.failGrammars()
 }
 
 // rowDone takes in what one planned request's row gave.
@@ -110,15 +124,16 @@ func (s *Scheduler) ended(r *request, t int32) bool {
 func (s *Scheduler) endOf(r *request) (Reason, *int32) {
 	n := len(r.tokens)
 	last := r.tokens[n-1]
-	if r.outputs() >= r.MinTokens {
-		if !r.IgnoreEOS && contains(r.EOS, last) {
-			return ReasonStop, nil
+	switch {
+	case r.outputs() < r.MinTokens:
+		if n >= s.limit {
+			return ReasonLength, nil
 		}
-		if contains(r.StopTokenIDs, last) {
-			return ReasonStop, &r.tokens[n-1]
-		}
-	}
-	if n >= s.limit || r.MaxTokens > 0 && r.outputs() >= r.MaxTokens {
+	case !r.IgnoreEOS && contains(r.EOS, last):
+		return ReasonStop, nil
+	case contains(r.StopTokenIDs, last):
+		return ReasonStop, &r.tokens[n-1]
+	case n >= s.limit || r.MaxTokens > 0 && r.outputs() >= r.MaxTokens:
 		return ReasonLength, nil
 	}
 	return 0, nil

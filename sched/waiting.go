@@ -29,6 +29,11 @@ func (s *Scheduler) waitingPass() {
 			s.skip = append(s.skip, r)
 		}
 	}
+	s.putBack()
+}
+
+// putBack returns the requests passed over to the front of the deferred queue, in their order.
+func (s *Scheduler) putBack() {
 	for i := len(s.skip) - 1; i >= 0; i-- {
 		s.deferred.pushFront(s.skip[i])
 	}
@@ -79,7 +84,7 @@ func (s *Scheduler) consider(r *request) verdict {
 		if a.n = s.admissionChunk(r, r.computed+local+m.tokens); a.n == 0 {
 			return stopPass
 		}
-	} else {
+	} else if !s.recovering {
 		a.reserved = s.reserved()
 	}
 	if !s.allocate(a) {
@@ -112,7 +117,7 @@ func (s *Scheduler) lookup(r *request) *kv.Hit {
 // admissionChunk returns how many tokens of r to compute at its admission, 0 if none can.
 func (s *Scheduler) admissionChunk(r *request, computed int) int {
 	n := s.chunkedLen(len(r.tokens) - computed)
-	if s.cfg.NoChunkedPrefill && n > s.budget {
+	if s.cfg.NoChunkedPrefill && n > s.budget && !s.recovering {
 		return 0
 	}
 	return min(n, s.budget)

@@ -25,6 +25,9 @@ const (
 
 // commands lists what quire can do, in the order help shows it.
 type commands struct {
+	Pull    pullCmd    `cmd:"" help:"Fetch a model, verify it and print its path."`
+	List    listCmd    `cmd:"" help:"Show the models that are here and those that can be pulled."`
+	Inspect inspectCmd `cmd:"" help:"Show what is in a model file: metadata and tensors."`
 	Verify  verifyCmd  `cmd:"" help:"Compare a model's numbers with recorded logits and greedy text."`
 	Version versionCmd `cmd:"" help:"Print the version, the Go release and the revision it was built from."`
 }

@@ -10,7 +10,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"quire": main})
+	testscript.Main(m, map[string]func(){"quire": main, "mkgguf": mkgguf})
 }
 
 // TestScripts runs each transcript of testdata/script against the real command, without network or model downloads.

