@@ -74,7 +74,7 @@ type Scheduler struct {
 	// Tokens, 0 up.
 	LongPrefillTokenThreshold int `default:"0" help:"Most prompt tokens of one request in a step; 0 has no limit."`
 	// 0 … 1.
-	Watermark float64 `default:"0" help:"Share of the KV cache that an admission leaves free while others run."`
+	Watermark float64 `default:"0.0625" help:"Share of the KV cache that an admission leaves free while others run."`
 }
 
 // Cache sizes the KV cache. Without a size it takes a share of the free memory.

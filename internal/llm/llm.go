@@ -1,0 +1,173 @@
+package llm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+
+	"github.com/quire-ai/quire/gguf"
+	"github.com/quire-ai/quire/internal/cpu"
+	"github.com/quire-ai/quire/internal/engine"
+	"github.com/quire-ai/quire/internal/executor"
+	"github.com/quire-ai/quire/internal/model"
+	"github.com/quire-ai/quire/internal/tokenizer"
+)
+
+// Model is a model being served. Its fields are read-only. Close ends it.
+type Model struct {
+	Name      string // as it was asked for; of a path, the file's name without .gguf
+	Path      string // of the file
+	Config    *model.Config
+	Metadata  gguf.Metadata
+	Tokenizer *tokenizer.Tokenizer
+	// ChatTemplate is the source of the model's chat template, empty if it has none.
+	ChatTemplate string
+	Engine       *engine.Engine
+	// MaxModelLen is the most tokens of a request, prompt and output. Engine.MaxTokens may be less: what the KV cache holds.
+	MaxModelLen int
+	Plan        MemoryPlan
+
+	closers []func() error // in the order of opening
+}
+
+// Load opens a model and starts its engine. When ctx ends it gives up between two of its parts.
+func Load(ctx context.Context, o Options) (*Model, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, fmt.Errorf("load %s: %w", o.Model, err)
+	}
+	m := &Model{}
+	if err := m.load(ctx, o); err != nil {
+		return nil, fmt.Errorf("load %s: %w", o.Model, errors.Join(err, m.Close()))
+	}
+	return m, nil
+}
+
+func (m *Model) load(ctx context.Context, o Options) error {
+	path, err := resolve(ctx, o)
+	if err != nil {
+		return err
+	}
+	m.Name, m.Path = name(o.Model), path
+	f, err := gguf.Open(path)
+	if err != nil {
+		return err
+	}
+	m.closers = append(m.closers, f.Close)
+	m.Metadata = f.Metadata
+	if m.Tokenizer, err = tokenizer.FromGGUF(&f.Metadata); err != nil {
+		return err
+	}
+	if m.ChatTemplate, err = f.Metadata.StringOr("tokenizer.chat_template", ""); err != nil {
+		return err
+	}
+	device, err := newDevice(o)
+	if err != nil {
+		return err
+	}
+	m.closers = append(m.closers, device.Close)
+	if err := ctx.Err(); err != nil {
+		return context.Cause(ctx)
+	}
+	weights, err := loadWeights(f, device, o)
+	if err != nil {
+		return err
+	}
+	m.Config, m.MaxModelLen = weights.Config, weights.MaxModelLen
+	if err := ctx.Err(); err != nil {
+		return context.Cause(ctx)
+	}
+	return m.start(o, device, weights)
+}
+
+// start sizes the KV cache and starts the engine over it.
+func (m *Model) start(o Options, device *cpu.Device, weights *model.Model) error {
+	s := &o.Engine.Sched
+	blockBytes := int64(weights.KVShape(s.BlockSize).BlockBytes())
+	free := int64(0)
+	if o.KVCacheTokens == 0 && o.KVCacheMemory == 0 {
+		var err error
+		if free, err = FreeMemory(); err != nil {
+			return fmt.Errorf("size the KV cache (or give its size): %w", err)
+		}
+	}
+	blocks, err := sizeCache(o, blockBytes, weights.MaxModelLen, free)
+	if err != nil {
+		return err
+	}
+	s.Blocks, s.MaxModelLen = blocks, weights.MaxModelLen
+	if err := s.Validate(); err != nil {
+		return err
+	}
+	ex, err := executor.New(executor.Config{
+		Model: weights, Device: device, Blocks: blocks, BlockSize: s.BlockSize, MaxNumBatchedTokens: s.MaxNumBatchedTokens,
+	})
+	if err != nil {
+		return err
+	}
+	o.Engine.Vocab = ex.Vocab()
+	m.Engine = engine.New(o.Engine, ex)
+	m.closers = append(m.closers, m.Engine.Close)
+	m.Plan = MemoryPlan{
+		WeightBytes: weights.WeightBytes, Blocks: blocks, BlockSize: s.BlockSize, BlockBytes: blockBytes,
+		MaxModelLen: weights.MaxModelLen, LongestRequest: m.Engine.MaxTokens(), CPU: device.Level().String(), Threads: device.Threads(),
+	}
+	m.say(o.Log)
+	return nil
+}
+
+// say logs the memory plan, and what follows from a KV cache smaller than the longest request.
+func (m *Model) say(log *slog.Logger) {
+	log.Info("model loaded", slog.String("model", m.Name), slog.Any("memory", m.Plan))
+	if m.Plan.LongestRequest < m.MaxModelLen {
+		log.Info("the KV cache is smaller than the model's context: longer requests are refused or end with length",
+			slog.Int("longest_request", m.Plan.LongestRequest), slog.Int("max_model_len", m.MaxModelLen))
+	}
+}
+
+// Close ends the engine and frees what Load took. Requests in flight end with engine.ErrClosed.
+func (m *Model) Close() error {
+	var errs []error
+	for i := len(m.closers) - 1; i >= 0; i-- {
+		errs = append(errs, m.closers[i]())
+	}
+	m.closers = nil
+	return errors.Join(errs...)
+}
+
+// resolve returns the file that the options name.
+func resolve(ctx context.Context, o Options) (string, error) {
+	if o.Catalog != nil {
+		return o.Catalog.Resolve(ctx, o.Model)
+	}
+	return o.Model, nil
+}
+
+// name returns what a model is called in the API.
+func name(ref string) string {
+	if strings.HasSuffix(ref, ".gguf") {
+		return strings.TrimSuffix(filepath.Base(ref), ".gguf")
+	}
+	return ref
+}
+
+func newDevice(o Options) (*cpu.Device, error) {
+	level, err := cpu.Detect(o.CPU)
+	if err != nil {
+		return nil, err
+	}
+	return cpu.NewDevice(cpu.Options{Level: level, Threads: o.Threads})
+}
+
+func loadWeights(f *gguf.File, device *cpu.Device, o Options) (*model.Model, error) {
+	mo := model.Options{Device: device, MaxModelLen: o.MaxModelLen}
+	if o.Progress != nil {
+		mo.Progress = func(done, total int64) { o.Progress(Progress{Done: done, Total: total}) }
+	}
+	return model.Load(f, mo)
+}
+
+var _ engine.Executor = (*executor.Executor)(nil)
