@@ -32,9 +32,6 @@ func (d *Device) Attention(dst *Acts, q []float32, stride int, kv *KV, layer int
 	}
 	j.d, j.dst, j.q, j.stride, j.kv, j.layer, j.seqs, j.o = d, dst, q, stride, kv, layer, seqs, o
 	j.perKey = o.Heads / kv.shape.KVHeads
-	if j.scratch == nil {
-		j.scratch = make([]attentionScratch, d.Threads())
-	}
 	j.plan()
 	d.pool.do(len(j.units), j)
 }
@@ -57,7 +54,6 @@ type attentionJob struct {
 	parts   []partial
 	memory  []float32 // of parts
 	pending []atomic.Int32
-	scratch []attentionScratch // of each worker
 }
 
 // attentionUnit is the work on some consecutive rows of a sequence and one key head, over splits first to last.
@@ -158,30 +154,29 @@ func (j *attentionJob) run(worker, chunk int) {
 	u := j.units[chunk]
 	dim, queries := j.kv.shape.HeadDim, u.rows*j.perKey
 	size := partialFloats(queries, dim)
-	b := j.d.buffer(worker, 2*size+queries*(dim+splitTokens)+lanes*dim)
-	w := &j.scratch[worker] // in the job, since what is handed to a kernel's function value escapes
-	*w = attentionScratch{
+	b := j.d.buffer(worker, 2*size+queries*(dim+splitTokens)+4*lanes*dim)
+	w := attentionScratch{
 		total:  newPartial(b, queries, dim),
 		part:   newPartial(b[size:], queries, dim),
 		q:      b[2*size:][:queries*dim],
 		scores: b[2*size+queries*dim:][:queries*splitTokens],
-		tile:   b[2*size+queries*(dim+splitTokens):][:lanes*dim],
+		tile:   b[2*size+queries*(dim+splitTokens):][:4*lanes*dim],
 	}
 	j.gather(w.q, u)
 	if u.group >= 0 {
-		j.split(u, u.first, j.parts[chunk], w)
+		j.split(u, u.first, j.parts[chunk], &w)
 		if j.pending[u.group].Add(-1) > 0 {
 			return
 		}
 		w.total = j.parts[u.firstPart]
 		for i := 1; i < u.parts; i++ {
-			j.d.kernels.merge(&w.total, &j.parts[u.firstPart+i])
+			j.merge(&w.total, &j.parts[u.firstPart+i])
 		}
 	} else {
-		j.split(u, u.first, w.total, w)
+		j.split(u, u.first, w.total, &w)
 		for s := u.first + 1; s <= u.last; s++ {
-			j.split(u, s, w.part, w)
-			j.d.kernels.merge(&w.total, &w.part)
+			j.split(u, s, w.part, &w)
+			j.merge(&w.total, &w.part)
 		}
 	}
 	j.finish(&w.total, u)
@@ -192,7 +187,7 @@ type attentionScratch struct {
 	total, part partial
 	q           []float32 // [query][dim]
 	scores      []float32 // [query][splitTokens]
-	tile        []float32 // 2·16·dim halves: two blocks of 8 as one tile
+	tile        []float32 // four tiles of 2·16·dim halves, each of two blocks of 8
 }
 
 // gather copies the unit's queries, row by row and head by head.
@@ -209,10 +204,7 @@ func (j *attentionJob) finish(total *partial, u attentionUnit) {
 	dim, first := j.kv.shape.HeadDim, j.seqs[u.seq].First+u.row
 	for i := range total.queries {
 		out := j.dst.Row(first + i/j.perKey)[(u.head*j.perKey+i%j.perKey)*dim:][:dim]
-		sum := total.sum[i]
-		for k, v := range total.acc[i*dim:][:dim] {
-			out[k] = v / sum
-		}
+		j.d.kernels.divide(out, total.acc[i*dim:][:dim], total.sum[i])
 	}
 }
 
@@ -222,42 +214,58 @@ func (j *attentionJob) split(u attentionUnit, s int, out partial, w *attentionSc
 	base := s * splitTokens
 	begin := max(base, j.start(seq.Pos+u.row)) // of the first row, which begins first
 	end := min(base+splitTokens, seq.Pos+u.row+u.rows)
-	for pos := begin / lanes * lanes; pos < end; pos += lanes {
-		keys, _ := j.tile(seq, u.head, pos, w)
-		j.d.kernels.gemmFloats(w.scores[pos-base:], splitTokens, keys, w.q, dim, out.queries, dim, false)
-	}
+	first := begin / lanes * lanes
+	j.scores(u, first, base, end, w)
 	for i := range out.queries {
 		pos := seq.Pos + u.row + i/j.perKey
 		lo, hi := max(begin, j.start(pos)), min(end, pos+1)
 		scores := w.scores[i*splitTokens:][:splitTokens]
-		out.top[i], out.sum[i] = j.d.kernels.softmax(scores, max(lo-base, 0), hi-base, j.o.Scale, j.o.Softcap)
+		out.top[i], out.sum[i] = j.d.kernels.softmax(scores, lo-base, hi-base, j.o.Scale, j.o.Softcap)
 	}
 	clear(out.acc)
-	for pos := begin / lanes * lanes; pos < end; pos += lanes {
-		_, values := j.tile(seq, u.head, pos, w)
-		tokens := min(lanes, end-pos)
-		for c := 0; c < dim; c += lanes {
-			chunk := values
-			chunk.data = chunk.data[2*c:]
-			j.d.kernels.gemmFloats(out.acc[c:], dim, chunk, w.scores[pos-base:], splitTokens, out.queries, tokens, true)
+	for pos := first; pos < end; pos += lanes {
+		_, values := j.tile(seq, u.head, pos, w.tile)
+		x := floatRows{x: w.scores[pos-base:], stride: splitTokens, count: out.queries, k: min(lanes, end-pos)}
+		p := floatPanels{kind: kindF16, stride: dim}
+		for c := 0; c < dim; c += p.count * lanes {
+			p.count = min(len(p.data), (dim-c)/lanes)
+			for i := range p.count {
+				p.data[i] = values[2*(c+i*lanes):]
+			}
+			j.d.kernels.gemmFloats(out.acc[c:], dim, p, x, true)
 		}
 	}
 }
 
-// tile returns keys, [dim][16], and values, [16][dim], of the 16 positions from pos.
-func (j *attentionJob) tile(s *Seq, head, pos int, w *attentionScratch) (keys, values floats) {
-	kv, dim := j.kv, j.kv.shape.HeadDim
-	k, v := kv.tileAt(j.layer, head, s.Blocks[pos/kv.shape.BlockSize], pos)
-	if kv.tile < lanes {
-		k, v = j.joinTiles(k, v, s, head, pos, w)
+// scores multiplies the queries with the keys from first to end, up to four tiles at a time.
+func (j *attentionJob) scores(u attentionUnit, first, base, end int, w *attentionScratch) {
+	seq, dim := &j.seqs[u.seq], j.kv.shape.HeadDim
+	x := floatRows{x: w.q, stride: dim, count: u.rows * j.perKey, k: dim}
+	p := floatPanels{kind: kindF16, stride: lanes}
+	for pos := first; pos < end; pos += p.count * lanes {
+		p.count = min(len(p.data), (end-pos+lanes-1)/lanes)
+		for i := range p.count {
+			p.data[i], _ = j.tile(seq, u.head, pos+i*lanes, w.tile[i*lanes*dim:])
+		}
+		j.d.kernels.gemmFloats(w.scores[pos-base:], splitTokens, p, x, false)
 	}
-	return floats{kindF16, k, lanes}, floats{kindF16, v, dim}
+}
+
+// tile returns keys, [dim][16], and values, [16][dim], of the 16 positions from pos. It needs memory of 16·dim floats
+// if blocks have 8 tokens.
+func (j *attentionJob) tile(s *Seq, head, pos int, memory []float32) (keys, values []byte) {
+	kv := j.kv
+	keys, values = kv.tileAt(j.layer, head, s.Blocks[pos/kv.shape.BlockSize], pos)
+	if kv.tile < lanes {
+		return j.joinTiles(keys, values, s, head, pos, memory[:lanes*kv.shape.HeadDim])
+	}
+	return keys, values
 }
 
 // joinTiles makes one tile of 16 of two blocks of 8, of which the sequence may not have the second.
-func (j *attentionJob) joinTiles(k, v []byte, s *Seq, head, pos int, w *attentionScratch) (keys, values []byte) {
+func (j *attentionJob) joinTiles(k, v []byte, s *Seq, head, pos int, memory []float32) (keys, values []byte) {
 	dim := j.kv.shape.HeadDim
-	joined := bytesOf(w.tile)
+	joined := bytesOf(memory)
 	keys, values = joined[:2*lanes*dim], joined[2*lanes*dim:]
 	clear(joined)
 	const half = lanes / 2
@@ -274,9 +282,8 @@ func (j *attentionJob) joinTiles(k, v []byte, s *Seq, head, pos int, w *attentio
 	}
 }
 
-// softmaxRow turns the scores at lo ≤ i < hi into e^(score - greatest) and those elsewhere in the tiles they lie in
-// into 0; it returns the greatest score and the sum, in 16 lanes added by the tree. With no score in range it
-// returns -∞ and 0.
+// softmaxRow turns the scores at lo ≤ i < hi into e^(score - greatest) and all others into 0; it returns the greatest
+// score and the sum, in 16 lanes added by the tree. With no score in range it returns -∞ and 0.
 func softmaxRow(scores []float32, lo, hi int, scale, limit float32) (top, sum float32) {
 	top = float32(math.Inf(-1))
 	for i := lo; i < hi; i++ {
@@ -284,7 +291,7 @@ func softmaxRow(scores []float32, lo, hi int, scale, limit float32) (top, sum fl
 		if limit != 0 {
 			s = softcap(s, limit)
 		}
-		if s > top || s != s {
+		if s > top {
 			top = s
 		}
 		scores[i] = s
@@ -301,8 +308,8 @@ func softmaxRow(scores []float32, lo, hi int, scale, limit float32) (top, sum fl
 	return top, sumTree(&sums)
 }
 
-// mergePartials adds the next part of the context to total. A part without scores changes nothing.
-func mergePartials(total, part *partial) {
+// merge adds the next part of the context to total. A part without scores changes nothing.
+func (j *attentionJob) merge(total, part *partial) {
 	dim := total.dim
 	for i := range total.queries {
 		if part.sum[i] == 0 {
@@ -318,8 +325,6 @@ func mergePartials(total, part *partial) {
 		a, b := exp32(sub32(total.top[i], top)), exp32(sub32(part.top[i], top))
 		total.top[i] = top
 		total.sum[i] = fma32(part.sum[i], b, mul32(total.sum[i], a))
-		for k, v := range acc {
-			sum[k] = fma32(v, b, mul32(sum[k], a))
-		}
+		j.d.kernels.mix(sum, acc, a, b)
 	}
 }

@@ -14,14 +14,26 @@ type tile struct {
 	height int
 }
 
-// gemmBlocks multiplies a panel of a block format with a tile (docs/arithmetic.md §5): dst[r·stride + lane], for the
-// rows of the tile, is the sum over the blocks in order of
+// gemmBlocks multiplies panels of a block format with a tile (docs/arithmetic.md §5): dst[r·stride + 16·panel + lane],
+// for the rows of the tile, is the sum over the blocks in order of
 //
 //	acc = fma32(float32(dot), scale of weights · scale of activations, acc)
 //	acc = fma32(min, sum of activations, acc)      in formats with a minimum
 //
 // where dot is the integer product of 32 weights and 32 activations.
-func gemmBlocks(dst []float32, stride int, p panel, x tile, cols int) {
+func gemmBlocks(dst []float32, stride int, p panels, x tile, cols int) {
+	for i := range p.count {
+		gemmPanel(dst[i*lanes:], stride, panel{p.layout, p.numbers(i), p.scales(i)}, x, cols)
+	}
+}
+
+// panel is one panel of a run.
+type panel struct {
+	layout          layout
+	numbers, scales []byte
+}
+
+func gemmPanel(dst []float32, stride int, p panel, x tile, cols int) {
 	var w [lanes][blockCols]int32
 	var acc [tileRows][lanes]float32
 	for b := range cols / blockCols {
@@ -42,7 +54,7 @@ func gemmBlocks(dst []float32, stride int, p panel, x tile, cols int) {
 		}
 	}
 	for r := range x.height {
-		copy(dst[r*stride:][:p.rows], acc[r][:])
+		copy(dst[r*stride:][:lanes], acc[r][:])
 	}
 }
 
@@ -99,39 +111,50 @@ func blockDot(p panel, b, lane int, w *[blockCols]int32, q *[blockCols]int8) int
 	return half[0]*int32(int8(scales[lane])) + half[1]*int32(int8(scales[16+lane]))
 }
 
-// floats is a matrix of float numbers in panels of 16 lanes: element k of a lane lies at k·stride + lane.
-type floats struct {
+// floatPanels are up to four panels of float numbers: element k of a lane lies at k·stride + lane.
+type floatPanels struct {
 	kind   kind
-	data   []byte
+	count  int
+	data   [4][]byte
 	stride int // elements
 }
 
-// at returns element k of a lane.
-func (w floats) at(k, lane int) float32 {
-	i := k*w.stride + lane
+// at returns element k of a lane of panel i.
+func (w *floatPanels) at(i, k, lane int) float32 {
+	at := k*w.stride + lane
 	switch w.kind {
 	case kindF16:
-		return tensor.F16ToF32(binary.LittleEndian.Uint16(w.data[2*i:]))
+		return tensor.F16ToF32(binary.LittleEndian.Uint16(w.data[i][2*at:]))
 	case kindBF16:
-		return tensor.BF16ToF32(binary.LittleEndian.Uint16(w.data[2*i:]))
+		return tensor.BF16ToF32(binary.LittleEndian.Uint16(w.data[i][2*at:]))
 	}
-	return math.Float32frombits(binary.LittleEndian.Uint32(w.data[4*i:]))
+	return math.Float32frombits(binary.LittleEndian.Uint32(w.data[i][4*at:]))
 }
 
-// gemmFloats multiplies 16 lanes of float weights with rows of x (docs/arithmetic.md §6): one chain
-// acc = fma32(x[r][k], w[k][lane], acc) over k in order, from dst if add, else from zero.
-func gemmFloats(dst []float32, dstStride int, w floats, x []float32, xStride, rows, k int, add bool) {
-	for r := range rows {
-		var acc [lanes]float32
-		out := dst[r*dstStride:][:lanes]
-		if add {
-			copy(acc[:], out)
-		}
-		for i, v := range x[r*xStride:][:k] {
-			for lane := range acc {
-				acc[lane] = fma32(v, w.at(i, lane), acc[lane])
+// floatRows are rows of float activations: element k of row r lies at r·stride + k.
+type floatRows struct {
+	x      []float32
+	stride int
+	count  int
+	k      int // elements to multiply
+}
+
+// gemmFloats multiplies panels of float weights with rows (docs/arithmetic.md §6): dst[r·stride + 16·panel + lane] is
+// one chain acc = fma32(x[r][k], w[k][lane], acc) over k in order, from what is in dst if add, else from zero.
+func gemmFloats(dst []float32, stride int, w floatPanels, x floatRows, add bool) {
+	for i := range w.count {
+		for r := range x.count {
+			var acc [lanes]float32
+			out := dst[r*stride+i*lanes:][:lanes]
+			if add {
+				copy(acc[:], out)
 			}
+			for k, v := range x.x[r*x.stride:][:x.k] {
+				for lane := range acc {
+					acc[lane] = fma32(v, w.at(i, k, lane), acc[lane])
+				}
+			}
+			copy(out, acc[:])
 		}
-		copy(out, acc[:])
 	}
 }

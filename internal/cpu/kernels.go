@@ -1,9 +1,11 @@
 package cpu
 
+//go:generate go run ./gen
+
 // kernels are the inner loops of a level. The ones of Generic are the specification of all.
 type kernels struct {
-	gemmBlocks func(dst []float32, stride int, p panel, x tile, cols int)
-	gemmFloats func(dst []float32, dstStride int, w floats, x []float32, xStride, rows, k int, add bool)
+	gemmBlocks func(dst []float32, stride int, p panels, x tile, cols int)
+	gemmFloats func(dst []float32, stride int, w floatPanels, x floatRows, add bool)
 	quantize   func(a *Acts, r int)
 	norm       func(dst, x, weight []float32, eps float32)
 	silu       func(dst, gate, up []float32)
@@ -14,11 +16,12 @@ type kernels struct {
 	softcap    func(x []float32, limit float32)
 	halves     func(dst []uint16, x []float32)
 	softmax    func(scores []float32, lo, hi int, scale, limit float32) (top, sum float32)
-	merge      func(total, part *partial)
+	mix        func(dst, x []float32, a, b float32)
+	divide     func(dst, x []float32, divisor float32)
 }
 
-// kernelsOf returns the kernels of a level.
-func kernelsOf(Level) kernels {
+// genericKernels are plain Go.
+func genericKernels() kernels {
 	return kernels{
 		gemmBlocks: gemmBlocks,
 		gemmFloats: gemmFloats,
@@ -32,6 +35,7 @@ func kernelsOf(Level) kernels {
 		softcap:    softcapRow,
 		halves:     halvesRow,
 		softmax:    softmaxRow,
-		merge:      mergePartials,
+		mix:        mixRow,
+		divide:     divideRow,
 	}
 }

@@ -42,45 +42,61 @@ type matmulJob struct {
 }
 
 func (j *matmulJob) run(worker, chunk int) {
-	for i := chunk * j.perChunk; i < min((chunk+1)*j.perChunk, j.m.panels); i++ {
-		j.panel(worker, j.m.panel(i))
+	end := min((chunk+1)*j.perChunk, j.m.panels)
+	for i := chunk * j.perChunk; i < end; {
+		p := j.m.run(i, end)
+		j.panels(worker, p)
+		i += p.count
 	}
 }
 
-// panel multiplies one panel with all rows. The product goes to the worker's scratch memory when it cannot go to its
-// place: a panel of fewer than 16 rows, or a sum with what is there.
-func (j *matmulJob) panel(worker int, p panel) {
+// panels multiplies a run of panels with all rows, tile by tile. The product goes to the worker's scratch memory when
+// it cannot go to its place: a panel of fewer than 16 rows, or a sum with what is there.
+func (j *matmulJob) panels(worker int, p panels) {
+	direct := p.rows == lanes && !j.add && j.m.Bias == nil
 	for row := 0; row < j.x.rows; row += tileRows {
 		t := tile{acts: j.x, row: row, height: min(tileRows, j.x.rows-row)}
 		dst, stride := j.dst[row*j.m.Rows+p.column:], j.m.Rows
-		direct := p.rows == lanes && !j.add && j.m.Bias == nil
 		if !direct {
-			dst, stride = j.d.buffer(worker, tileRows*lanes), lanes
+			stride = p.count * lanes
+			dst = j.d.buffer(worker, tileRows*stride)
 		}
 		if p.layout.kind.isFloat() {
-			w := floats{kind: p.layout.kind, data: p.numbers, stride: lanes}
-			j.d.kernels.gemmFloats(dst, stride, w, j.x.F32[row*j.x.Cols:], j.x.Cols, t.height, j.x.Cols, false)
+			j.floats(dst, stride, p, t)
 		} else {
 			j.d.kernels.gemmBlocks(dst, stride, p, t, j.x.Cols)
 		}
 		if direct {
 			continue
 		}
+		width := (p.count-1)*lanes + p.rows
 		for r := range t.height {
-			j.finish(j.dst[(row+r)*j.m.Rows+p.column:][:p.rows], dst[r*stride:][:p.rows], p.column)
+			j.finish(j.dst[(row+r)*j.m.Rows+p.column:][:width], dst[r*stride:][:width], p.column)
 		}
 	}
 }
 
-// finish moves a row's 16 results to their place: out = (out +) (result + bias).
-func (j *matmulJob) finish(out, result []float32, column int) {
-	for i, v := range result {
-		if j.m.Bias != nil {
-			v = add32(v, j.m.Bias[column+i])
+// floats multiplies a run of float panels, up to four at a time.
+func (j *matmulJob) floats(dst []float32, stride int, p panels, t tile) {
+	x := floatRows{x: j.x.F32[t.row*j.x.Cols:], stride: j.x.Cols, count: t.height, k: j.x.Cols}
+	w := floatPanels{kind: p.layout.kind, stride: lanes}
+	for i := 0; i < p.count; i += w.count {
+		w.count = min(len(w.data), p.count-i)
+		for n := range w.count {
+			w.data[n] = p.numbers(i + n)
 		}
-		if j.add {
-			v = add32(out[i], v)
-		}
-		out[i] = v
+		j.d.kernels.gemmFloats(dst[i*lanes:], stride, w, x, false)
 	}
+}
+
+// finish moves results of a row to their place: out = (out +) (result + bias).
+func (j *matmulJob) finish(out, result []float32, column int) {
+	if j.m.Bias != nil {
+		j.d.kernels.add(result, j.m.Bias[column:][:len(result)])
+	}
+	if j.add {
+		j.d.kernels.add(out, result)
+		return
+	}
+	copy(out, result)
 }

@@ -184,29 +184,39 @@ func (m *Matrix) Bytes() int {
 	return n
 }
 
-// panel is a panel with what a kernel must know of it.
-type panel struct {
-	layout  layout
-	numbers []byte
-	scales  []byte
-	column  int // of the first output
-	rows    int // outputs, 16 but for the last panel of a part
+// panels is a run of panels of one part, with what a kernel must know of them.
+type panels struct {
+	layout     layout
+	data       []byte // of all
+	panelBytes int
+	split      int // where a panel's scales begin
+	count      int
+	column     int // of the first output
+	rows       int // outputs of each: 16, but for the last panel of a part, which is a run of its own
 }
 
-// panel returns panel i of the matrix.
-func (m *Matrix) panel(i int) panel {
+// run returns the longest run from panel i to before end.
+func (m *Matrix) run(i, end int) panels {
 	p := &m.parts[0]
 	for j := 1; j < len(m.parts) && i >= m.parts[j].firstPanel; j++ {
 		p = &m.parts[j]
 	}
-	i -= p.firstPanel
-	data := p.data[i*p.panelBytes:][:p.panelBytes]
-	split := p.layout.numbersBytes(m.Cols)
-	return panel{
-		layout:  p.layout,
-		numbers: data[:split],
-		scales:  data[split:],
-		column:  p.firstRow + i*lanes,
-		rows:    min(lanes, p.rows-i*lanes),
+	i, end = i-p.firstPanel, end-p.firstPanel
+	r := panels{
+		layout:     p.layout,
+		panelBytes: p.panelBytes,
+		split:      p.layout.numbersBytes(m.Cols),
+		count:      min(end, p.rows/lanes) - i,
+		column:     p.firstRow + i*lanes,
+		rows:       lanes,
 	}
+	if r.count <= 0 {
+		r.count, r.rows = 1, p.rows%lanes
+	}
+	r.data = p.data[i*p.panelBytes:][:r.count*p.panelBytes]
+	return r
 }
+
+// numbers and scales are the planes of panel i of the run.
+func (p *panels) numbers(i int) []byte { return p.data[i*p.panelBytes:][:p.split] }
+func (p *panels) scales(i int) []byte  { return p.data[i*p.panelBytes:][p.split:p.panelBytes] }

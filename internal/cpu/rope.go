@@ -29,7 +29,7 @@ func NewRope(o RopeOptions) *Rope {
 // RopeRows holds cosines and sines for the rows of a step, made once and used by every layer.
 type RopeRows struct {
 	rope  *Rope
-	table []float32 // [row]{cos [Dims/2], sin [Dims/2]}
+	table []float32 // [row]{cos [Dims], sin [Dims]}: for each value of a head, the sine with its sign
 	rows  int
 }
 
@@ -39,26 +39,41 @@ func (d *Device) RopeRows(t *RopeRows, r *Rope, seqs []Seq) {
 	for _, s := range seqs {
 		t.rows = max(t.rows, s.First+s.Rows)
 	}
-	half := len(r.frequency)
-	if need := 2 * half * t.rows; cap(t.table) < need {
+	dims := 2 * len(r.frequency)
+	if need := 2 * dims * t.rows; cap(t.table) < need {
 		t.table = make([]float32, need)
 	}
-	t.table = t.table[:2*half*t.rows]
+	t.table = t.table[:2*dims*t.rows]
 	for _, s := range seqs {
 		for i := range s.Rows {
 			cos, sin := t.row(s.First + i)
-			for k, f := range r.frequency {
-				sn, cs := sincos(float64(s.Pos+i) * f)
-				cos[k], sin[k] = float32(cs*r.magnitude), float32(sn*r.magnitude)
-			}
+			r.fill(cos, sin, s.Pos+i)
 		}
 	}
 }
 
+// fill sets a row of the table.
+func (r *Rope) fill(cos, sin []float32, pos int) {
+	for k, f := range r.frequency {
+		sn, cs := sincos(float64(pos) * f)
+		a, b := r.pair(k)
+		cos[a], sin[a] = float32(cs*r.magnitude), float32(-sn*r.magnitude)
+		cos[b], sin[b] = cos[a], -sin[a]
+	}
+}
+
+// pair returns the values of a head that frequency k rotates.
+func (r *Rope) pair(k int) (a, b int) {
+	if r.interleaved {
+		return 2 * k, 2*k + 1
+	}
+	return k, k + len(r.frequency)
+}
+
 func (t *RopeRows) row(r int) (cos, sin []float32) {
-	half := len(t.rope.frequency)
-	row := t.table[2*half*r:][:2*half]
-	return row[:half], row[half:]
+	dims := 2 * len(t.rope.frequency)
+	row := t.table[2*dims*r:][:2*dims]
+	return row[:dims], row[dims:]
 }
 
 // Rope rotates heads in place: each row of x begins with heads × headDim values, rows are stride apart.
@@ -67,15 +82,17 @@ func (d *Device) Rope(x []float32, stride, heads, headDim int, t *RopeRows) {
 	d.rowsDo(rowsJob{op: opRotate, rows: t.rows, x: x, stride: stride, heads: heads, width: headDim, rope: t})
 }
 
-// rotateHead rotates pairs of a head (docs/arithmetic.md §7).
+// rotateHead rotates a head (docs/arithmetic.md §7): each value x becomes x·cos + partner·sin, where the second
+// product is rounded, the sine has the formula's sign, and the partner is the neighbour or half the dimensions away.
 func rotateHead(head, cos, sin []float32, interleaved bool) {
-	for i, c := range cos {
-		a, b := &head[i], &head[(i+len(cos))%len(head)]
-		if interleaved {
-			a, b = &head[2*i], &head[2*i+1]
-		}
-		s := sin[i]
-		*a, *b = fma32(*a, c, -mul32(*b, s)), fma32(*a, s, mul32(*b, c))
+	step, half := 1, len(cos)/2
+	if interleaved {
+		step, half = 2, 1
+	}
+	for i := 0; i < len(cos)/2*step; i += step {
+		a, b := head[i], head[i+half]
+		head[i] = fma32(a, cos[i], mul32(b, sin[i]))
+		head[i+half] = fma32(b, cos[i+half], mul32(a, sin[i+half]))
 	}
 }
 

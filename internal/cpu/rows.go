@@ -155,12 +155,20 @@ func (j *rowsJob) row(r int) {
 // dst = (x · 1/sqrt(sum/n + eps)) · weight, each operation rounded.
 func normRow(dst, x, weight []float32, eps float32) {
 	var sums [lanes]float32
+	weighRow(dst, x, weight, normInverse(&sums, x, len(x), eps))
+}
+
+// normInverse adds the squares of x to sums and returns 1/sqrt(sum/n + eps).
+func normInverse(sums *[lanes]float32, x []float32, n int, eps float32) float32 {
 	for i, v := range x {
 		sums[i%lanes] = fma32(v, v, sums[i%lanes])
 	}
-	inverse := 1 / sqrt32(add32(sumTree(&sums)/float32(len(x)), eps))
+	return 1 / sqrt32(add32(sumTree(sums)/float32(n), eps))
+}
+
+func weighRow(dst, x, weight []float32, factor float32) {
 	for i, v := range x {
-		dst[i] = mul32(mul32(v, inverse), weight[i])
+		dst[i] = mul32(mul32(v, factor), weight[i])
 	}
 }
 
@@ -191,6 +199,19 @@ func scaleRow(x []float32, factor float32) {
 func softcapRow(x []float32, limit float32) {
 	for i, v := range x {
 		x[i] = softcap(v, limit)
+	}
+}
+
+// mixRow is dst = x·b + dst·a, where dst·a is rounded.
+func mixRow(dst, x []float32, a, b float32) {
+	for i, v := range x {
+		dst[i] = fma32(v, b, mul32(dst[i], a))
+	}
+}
+
+func divideRow(dst, x []float32, divisor float32) {
+	for i, v := range x {
+		dst[i] = v / divisor
 	}
 }
 

@@ -1,0 +1,16 @@
+package cpu
+
+// hasAssembly tells whether this build holds the assembly of the levels above Generic.
+const hasAssembly = true
+
+// pause tells the processor that the caller spins.
+func pause()
+
+// kernelsOf returns the kernels of a level.
+func kernelsOf(l Level) kernels {
+	switch l {
+	case AVX512VNNI:
+		return avx512Kernels()
+	}
+	return genericKernels()
+}

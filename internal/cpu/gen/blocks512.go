@@ -1,0 +1,273 @@
+package main
+
+import "fmt"
+
+// blockKind is what the inner loop must know of a layout of weights (see layout in package cpu).
+type blockKind struct {
+	name    string // of the function's suffix
+	nibbles bool
+	min     bool // the format has a minimum; else its unsigned numbers are offset
+	k       bool // scales are products of d and 8-bit scales, in records of eight blocks
+	halves  bool // two scales a block: Q6_K
+}
+
+var blockKinds = []blockKind{
+	{name: "Q8"},
+	{name: "Q4", nibbles: true},
+	{name: "Q8Min", min: true},
+	{name: "Q4Min", nibbles: true, min: true},
+	{name: "Q8K", min: true, k: true},
+	{name: "Q4K", nibbles: true, min: true, k: true},
+	{name: "Q6K", k: true, halves: true},
+}
+
+// heights are the numbers of activation rows the kernels are made for; others are sums of these.
+var heights = []int{1, 2, 3, 4, 6, 8, 12, 16}
+
+// Registers of the 512-bit block kernels. A row needs, for a block of 32 columns, eight VPDPBUSD with an activation
+// broadcast from memory, and VCVTDQ2PS, VMULPS and VFMADD (with a minimum one more): 11 operations on ports 0 and 5 for
+// 1024 multiplications and additions, so 8/11 of the VPDPBUSD peak is the limit.
+const (
+	zWeights = 0  // Z0–Z7: group g of the block's weights
+	zScale   = 8  // weights' scales; Q6_K: those of the first half
+	zMin     = 9  // weights' minima; Q6_K: scales of the second half
+	zD       = 10 // k-quants: d of the record
+	zDMin    = 11 // k-quants: dmin of the record
+	zMask    = 12 // 0x0f bytes
+	zProduct = 13 // scale products
+	zAcc     = 16 // Z16–Z31: accumulators of up to 16 rows
+)
+
+// dots are the registers for integer products, of which so many rows are interleaved.
+func (k blockKind) dots() []int {
+	if k.k {
+		return []int{14, 15}
+	}
+	return []int{10, 11, 14, 15}
+}
+
+// blocksAVX512 writes one function for each kind of weights.
+func blocksAVX512() []byte {
+	f := newFile("Products of packed weights in block formats with quantised activations, with AVX-512 VNNI.")
+	for _, k := range blockKinds {
+		f.text("blocks"+k.name+"AVX512", 8, fmt.Sprintf(`
+blocks%sAVX512 multiplies c.rows rows of a tile with c.panels panels (docs/arithmetic.md §5).
+func blocks%sAVX512(c *blockCall)`, k.name, k.name))
+		f.op("MOVQ", "c+0(FP)", "BX")
+		f.op("MOVQ", "blockCall_stride(BX)", "R14")
+		f.op("MOVQ", "blockCall_dst(BX)", "DI")
+		f.op("MOVQ", "blockCall_numbers(BX)", "SI")
+		f.op("MOVQ", "blockCall_scales(BX)", "DX")
+		f.op("MOVQ", "blockCall_height(BX)", "R13")
+		f.op("SHLQ", "$2", "R13") // bytes of a plane of numbers per block
+		f.op("MOVQ", "R13", "R12")
+		f.op("SHLQ", "$3", "R12") // bytes of q per block
+		f.op("MOVQ", "blockCall_panels(BX)", "R15")
+		if k.nibbles {
+			f.op("MOVL", "$0x0f0f0f0f", "AX")
+			f.op("VPBROADCASTD", "AX", z(zMask))
+		}
+		f.op("MOVQ", "blockCall_rows(BX)", "AX")
+		labels := make([]string, len(heights))
+		for i, h := range heights {
+			labels[i] = f.label(fmt.Sprintf("rows%d", h))
+			f.op("CMPQ", "AX", imm(h))
+			f.op("JEQ", labels[i])
+		}
+		f.op("UNDEF")
+		for i, h := range heights {
+			f.place(labels[i])
+			k.panel(f, h)
+		}
+	}
+	return f.finish()
+}
+
+// panel emits the loop over panels for h rows.
+func (k blockKind) panel(f *file, h int) {
+	again := f.label("panel")
+	f.place(again)
+	f.op("MOVQ", "blockCall_q(BX)", "R8")
+	f.op("MOVQ", "blockCall_scale(BX)", "R9")
+	f.op("MOVQ", "blockCall_offset(BX)", "R10")
+	f.op("MOVQ", "blockCall_sum(BX)", "R11")
+	f.op("MOVQ", "blockCall_ahead(BX)", "AX") // bytes from the weights to those to prefetch, or 0
+	f.op("MOVQ", "blockCall_blocks(BX)", "CX")
+	for r := range h {
+		f.op("VPXORD", z(zAcc+r), z(zAcc+r), z(zAcc+r))
+	}
+	if k.k {
+		k.records(f, h)
+	} else {
+		loop := f.label("block")
+		f.place(loop)
+		k.block(f, h)
+		f.op("DECQ", "CX")
+		f.op("JNZ", loop)
+	}
+	f.op("ADDQ", "blockCall_numbersStep(BX)", "SI")
+	f.op("ADDQ", "blockCall_scalesStep(BX)", "DX")
+	f.op("MOVQ", "DI", "R8")
+	for r := range h {
+		f.op("VMOVUPS", z(zAcc+r), "(R8)")
+		if r < h-1 {
+			f.op("ADDQ", "R14", "R8")
+		}
+	}
+	f.op("ADDQ", "$64", "DI")
+	f.op("DECQ", "R15")
+	f.op("JNZ", again)
+	f.ret()
+}
+
+// records emits the loop over records of eight blocks.
+func (k blockKind) records(f *file, h int) {
+	record, loop := f.label("record"), f.label("block")
+	f.place(record)
+	f.op("VCVTPH2PS", "(DX)", z(zD))
+	if k.min {
+		f.op("VCVTPH2PS", "32(DX)", z(zDMin))
+		f.op("ADDQ", "$64", "DX")
+	} else {
+		f.op("ADDQ", "$32", "DX")
+	}
+	f.place(loop)
+	k.block(f, h)
+	f.op("DECQ", "CX")
+	f.op("TESTQ", "$7", "CX")
+	f.op("JNZ", loop)
+	f.op("TESTQ", "CX", "CX")
+	f.op("JNZ", record)
+}
+
+// block emits the work on one block of 32 columns.
+func (k blockKind) block(f *file, h int) {
+	bytes := 512
+	if k.nibbles {
+		bytes = 256
+	}
+	skip := f.label("near")
+	f.op("TESTQ", "AX", "AX")
+	f.op("JZ", skip)
+	for i := 0; i < bytes; i += 64 {
+		f.op("PREFETCHT1", fmt.Sprintf("%d(SI)(AX*1)", i))
+	}
+	f.place(skip)
+	for i := range bytes / 64 {
+		f.op("VMOVDQU64", mem(64*i, "SI"), z(zWeights+i))
+		if k.nibbles {
+			f.op("VPSRLW", "$4", z(zWeights+i), z(zWeights+i+4))
+			f.op("VPANDD", z(zMask), z(zWeights+i+4), z(zWeights+i+4))
+			f.op("VPANDD", z(zMask), z(zWeights+i), z(zWeights+i))
+		}
+	}
+	f.op("ADDQ", imm(bytes), "SI")
+	k.scales(f)
+	if k.halves {
+		for r := range h {
+			k.rowOfHalves(f, r)
+		}
+	} else {
+		dots := k.dots()
+		for r := 0; r < h; r += len(dots) {
+			k.rows(f, r, min(len(dots), h-r))
+		}
+	}
+	f.op("ADDQ", "R12", "R8")
+	f.op("ADDQ", "R13", "R9")
+	if !k.min {
+		f.op("ADDQ", "R13", "R10")
+	}
+	if k.halves {
+		f.op("ADDQ", "R13", "R10")
+	}
+	if k.min {
+		f.op("ADDQ", "R13", "R11")
+	}
+}
+
+// scales emits the loading of the block's scales.
+func (k blockKind) scales(f *file) {
+	switch {
+	case k.halves:
+		f.op("VPMOVSXBD", "(DX)", z(zScale))
+		f.op("VPMOVSXBD", "16(DX)", z(zMin))
+		f.op("VCVTDQ2PS", z(zScale), z(zScale))
+		f.op("VCVTDQ2PS", z(zMin), z(zMin))
+		f.op("ADDQ", "$32", "DX")
+	case k.k:
+		f.op("VPMOVZXBD", "(DX)", z(zScale))
+		f.op("VPMOVZXBD", "16(DX)", z(zMin))
+		f.op("VCVTDQ2PS", z(zScale), z(zScale))
+		f.op("VCVTDQ2PS", z(zMin), z(zMin))
+		f.op("VMULPS", z(zD), z(zScale), z(zScale))
+		f.op("VMULPS", z(zDMin), z(zMin), z(zMin))
+		f.op("ADDQ", "$32", "DX")
+	case k.min:
+		f.op("VCVTPH2PS", "(DX)", z(zScale))
+		f.op("VCVTPH2PS", "32(DX)", z(zMin))
+		f.op("ADDQ", "$64", "DX")
+	default:
+		f.op("VCVTPH2PS", "(DX)", z(zScale))
+		f.op("ADDQ", "$32", "DX")
+	}
+}
+
+// rows emits the products of n rows from first, interleaved so that no VPDPBUSD waits for the one before it. A single
+// row has its columns in as many chains as there are registers instead.
+func (k blockKind) rows(f *file, first, n int) {
+	dots := k.dots()
+	chains := len(dots) / n // of a row: 1, 2 or 4
+	dot := func(r, g int) string { return z(dots[r*chains+g%chains]) }
+	for r := range n {
+		for c := range chains {
+			if c == 0 && !k.min {
+				f.op("VPBROADCASTD", mem(4*(first+r), "R10"), dot(r, c))
+			} else {
+				f.op("VPXORD", dot(r, c), dot(r, c), dot(r, c))
+			}
+		}
+	}
+	for g := range 8 {
+		for r := range n {
+			f.op("VPDPBUSD.BCST", mem(32*(first+r)+4*g, "R8"), z(zWeights+g), dot(r, g))
+		}
+	}
+	for step := chains / 2; step > 0; step /= 2 {
+		for r := range n {
+			for c := range step {
+				f.op("VPADDD", dot(r, c+step), dot(r, c), dot(r, c))
+			}
+		}
+	}
+	for r := range n {
+		acc := z(zAcc + first + r)
+		f.op("VCVTDQ2PS", dot(r, 0), dot(r, 0))
+		f.op("VMULPS.BCST", mem(4*(first+r), "R9"), z(zScale), z(zProduct))
+		f.op("VFMADD231PS", z(zProduct), dot(r, 0), acc)
+		switch {
+		case k.min && k.k: // the minimum is subtracted
+			f.op("VFNMADD231PS.BCST", mem(4*(first+r), "R11"), z(zMin), acc)
+		case k.min:
+			f.op("VFMADD231PS.BCST", mem(4*(first+r), "R11"), z(zMin), acc)
+		}
+	}
+}
+
+// rowOfHalves emits the product of one row in Q6_K: the sum of the two halves' integer products, each times its scale,
+// is an integer below 2^24, so that float operations compute it exactly.
+func (k blockKind) rowOfHalves(f *file, r int) {
+	low, high := z(14), z(15)
+	f.op("VPBROADCASTD", mem(8*r, "R10"), low)
+	f.op("VPBROADCASTD", mem(8*r+4, "R10"), high)
+	for g := range 4 {
+		f.op("VPDPBUSD.BCST", mem(32*r+4*g, "R8"), z(zWeights+g), low)
+		f.op("VPDPBUSD.BCST", mem(32*r+16+4*g, "R8"), z(zWeights+4+g), high)
+	}
+	f.op("VCVTDQ2PS", low, low)
+	f.op("VCVTDQ2PS", high, high)
+	f.op("VMULPS", z(zScale), low, low)
+	f.op("VFMADD231PS", z(zMin), high, low)
+	f.op("VMULPS.BCST", mem(4*r, "R9"), z(zD), z(zProduct))
+	f.op("VFMADD231PS", z(zProduct), low, z(zAcc+r))
+}
