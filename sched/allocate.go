@@ -6,6 +6,7 @@ import "github.com/quire-ai/quire/kv"
 type allocation struct {
 	r         *request
 	n         int     // tokens to compute
+	drafts    int     // of them
 	lookahead int     // slots beyond them
 	hit       *kv.Hit // local prefix hit, if the request holds nothing yet
 	external  int     // tokens to load behind it

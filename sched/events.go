@@ -12,17 +12,15 @@ type AddRequest struct{ Request *Request }
 // Abort ends a request in whatever state it is. Unknown and finished ids are ignored.
 type Abort struct{ ID RequestID }
 
-// StepDone returns a plan's outputs. Steps are returned in the order in which they were planned; a plan without
-// requests needs no StepDone, and one for it is ignored.
+// StepDone returns a plan's outputs. Steps are returned in the order in which they were planned. A plan without requests
+// has no outputs and may be returned or not: what else a step's end settles (bad blocks, faulty grammars) is settled with
+// its StepDone or with the next one.
 type StepDone struct {
 	Step    uint64
 	Outputs []StepOutput // in plan order; rows that sampled nothing may be left out
 	Err     string       // the whole step failed: every request in it ends with this error
 	Bad     []kv.BlockID // blocks that synchronous loads of the step could not fill
 }
-
-// StepIdle stands for the StepDone of a plan without requests, where a connector has bad blocks to report with it.
-type StepIdle struct{ Bad []kv.BlockID }
 
 // StepOutput is what one request's row gave.
 type StepOutput struct {
@@ -72,7 +70,6 @@ func (AddRequest) isEvent()       {}
 func (Abort) isEvent()            {}
 func (StepDone) isEvent()         {}
 func (LoadDone) isEvent()         {}
-func (StepIdle) isEvent()         {}
 func (SendDone) isEvent()         {}
 func (GrammarReady) isEvent()     {}
 func (ResetPrefixCache) isEvent() {}

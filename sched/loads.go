@@ -106,6 +106,9 @@ func (s *Scheduler) promote(r *request) {
 // badBlocks handles blocks that a load could not fill. Whoever counted them as computed computes them again, or fails:
 // see settleSpoiled.
 func (s *Scheduler) badBlocks(bad []kv.BlockID) {
+	if len(bad) == 0 {
+		return
+	}
 	for r := range s.deferred.all {
 		if r.state == WaitingForRemoteKVs && r.load.inFlight() && s.truncateLoad(r, bad) {
 			s.spoil(r)

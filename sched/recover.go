@@ -118,19 +118,24 @@ func (s *Scheduler) startOver(r *request, rule string) {
 	r.computed, r.load, r.prefilling = 0, loadNone, false
 }
 
-// reclaim serves a lone running request that runs out of blocks: if a parked request holds blocks, and its load is
-// done, the least urgent such gives them up. Preempting itself would not help: it would run into the same blocks again.
-func (s *Scheduler) reclaim() bool {
+// reclaim serves r, a lone running request that runs out of blocks because of parked requests that hold some, with their
+// loads done. The first time it preempts itself, as upstream does, and the parked ones may go first. If it then runs into
+// their blocks again, it would do so for ever: now the least urgent of them gives its blocks up.
+func (s *Scheduler) reclaim(r *request) bool {
 	if len(s.running) > 1 || s.awaitsOutside() {
 		return false
 	}
 	var least *request
-	for r := range s.deferred.all {
-		if !r.table.Empty() && (least == nil || s.cfg.Policy == FCFS || least.before(r)) {
-			least = r
+	for o := range s.deferred.all {
+		if !o.table.Empty() && (least == nil || s.cfg.Policy == FCFS || least.before(o)) {
+			least = o
 		}
 	}
 	if least == nil {
+		return false
+	}
+	if !r.yielded {
+		r.yielded = true
 		return false
 	}
 	if least.state == WaitingForRemoteKVs {

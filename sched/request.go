@@ -63,6 +63,7 @@ type request struct {
 	qprev, qnext     *request
 	heapIndex        int
 	allPrev, allNext *request // live requests in order of arrival
+	yielded          bool     // it preempted itself once though nothing else ran: see reclaim
 	fromDeferred     bool     // scratch of the recovery pass
 	planned          int      // index into the plan being built, −1 if not planned
 	retiring         int      // tokens of the step that is being taken in, while bad blocks are looked for

@@ -37,8 +37,10 @@ type Scheduler struct {
 	spoiled           []*request // running requests whose row in the retiring step means nothing
 	heldScratch       []int32
 	preemptedInPass   bool
-	prefillScheduled  bool
-	recovering        bool // the pass that recover runs
+	prefillPlanned    bool    // a running request that was still in its prompt is in the plan being built
+	decodesOnly       bool    // the running pass planned something, and nothing that was still in its prompt
+	padding           []int32 // drafts that only the executor knows
+	recovering        bool    // the pass that recover runs
 	counters          Counters
 	eventsTaken       uint64 // KV events handed out
 }
@@ -117,8 +119,6 @@ func (s *Scheduler) Apply(ev Event) []Change {
 		s.abort(ev.ID)
 	case LoadDone:
 		s.loadDone(ev)
-	case StepIdle:
-		s.stepIdle(ev)
 	case SendDone:
 		s.sendDone(ev)
 	case GrammarReady:

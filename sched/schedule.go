@@ -9,6 +9,7 @@ import "github.com/quire-ai/quire/internal/invariant"
 func (s *Scheduler) Schedule(now float64) *Plan {
 	s.begin()
 	s.runningPass()
+	s.decodesOnly = !s.plan.Idle() && !s.prefillPlanned
 	if !s.preemptedInPass && s.pause == Unpaused {
 		s.waitingPass()
 	}
@@ -32,7 +33,10 @@ func (s *Scheduler) begin() {
 	s.plan.Preempted = append(s.plan.Preempted, s.preempted...)
 	s.preempted = s.preempted[:0]
 	s.loras = s.loras[:0]
-	s.preemptedInPass, s.prefillScheduled = false, false
+	s.preemptedInPass, s.prefillPlanned, s.padding = false, false, s.padding[:0]
+	for range s.cfg.SpecTokens {
+		s.padding = append(s.padding, -1)
+	}
 	s.budget = s.cfg.MaxNumBatchedTokens
 	if s.pause == PausedAll {
 		s.budget = 0
@@ -52,7 +56,7 @@ func (s *Scheduler) runningPass() {
 		held := r.table.Len(0)
 		for !s.allocate(allocation{r: r, n: n, lookahead: s.cfg.lookahead()}) {
 			victim, at := s.victim()
-			if victim == r && s.reclaim() {
+			if victim == r && s.reclaim(r) {
 				continue
 			}
 			s.running = append(s.running[:at], s.running[at+1:]...)
@@ -69,6 +73,7 @@ func (s *Scheduler) runningPass() {
 		}
 		p := s.planRequest(r, KindRunning, n, held)
 		p.registered = registered
+		s.prefillPlanned = s.prefillPlanned || r.prefillChunk
 		p.Drafts = r.scheduledDrafts(n)
 		r.spec = r.spec[:0]
 		i++
@@ -128,9 +133,6 @@ func (s *Scheduler) planRequest(r *request, kind Kind, n, held int) *Planned {
 	s.plan.TotalTokens += n
 	if r.LoRA != "" && s.cfg.MaxLoRAs > 0 && !s.adapterPlanned(r.LoRA) {
 		s.loras = append(s.loras, r.LoRA)
-	}
-	if r.computed+n < known {
-		s.prefillScheduled = true
 	}
 	return p
 }
@@ -192,9 +194,6 @@ func (s *Scheduler) advance(p *Planned) {
 	r.prefilling = false
 	if s.cfg.AsyncScheduling {
 		r.placeholders += 1 + len(p.Drafts)
-		r.spec = r.spec[:0]
-		for range s.cfg.SpecTokens {
-			r.spec = append(r.spec, -1) // the executor knows the draft
-		}
+		r.spec = append(r.spec[:0], s.padding...) // the executor knows the drafts
 	}
 }

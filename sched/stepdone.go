@@ -2,14 +2,20 @@ package sched
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/quire-ai/quire/internal/invariant"
 )
 
-// stepDone takes a step's outputs in. The step must be the oldest in flight; one that is not known is ignored.
+// stepDone takes a step's outputs in. The step must be the oldest in flight; outputs of one that is not known are
+// ignored.
 func (s *Scheduler) stepDone(ev *StepDone) {
 	if len(s.inFlight) == 0 || ev.Step < s.inFlight[0].Step || ev.Step > s.step {
-		s.stale("", "step not in flight")
+		if len(ev.Outputs) > 0 || ev.Err != "" {
+			s.stale("", fmt.Sprintf("step %d is not in flight", ev.Step))
+		}
+		s.badBlocks(ev.Bad)
+		s.settle()
 		return
 	}
 	p := s.inFlight[0]
@@ -37,15 +43,11 @@ func (s *Scheduler) stepDone(ev *StepDone) {
 	}
 	invariant.Check(next == len(ev.Outputs), "step %d: output %d of %d is not in plan order", ev.Step, next, len(ev.Outputs))
 	s.sweepRunning()
-	s.settleSpoiled()
-	s.failGrammars()
+	s.settle()
 }
 
-// stepIdle does what a step's return does beyond its rows.
-func (s *Scheduler) stepIdle(ev StepIdle) {
-	if len(ev.Bad) > 0 {
-		s.badBlocks(ev.Bad)
-	}
+// settle ends what a step's end brings to light beyond its rows.
+func (s *Scheduler) settle() {
 	s.settleSpoiled()
 	s.failGrammars()
 }

@@ -81,7 +81,7 @@ func (s *Scheduler) consider(r *request) verdict {
 	a.external, a.async = m.tokens, m.async
 	if !a.async {
 		a.lookahead = s.cfg.lookahead()
-		if a.n = s.admissionChunk(r, r.computed+local+m.tokens); a.n == 0 {
+		if a.n, a.drafts = s.admissionChunk(r, r.computed+local+m.tokens); a.n == 0 {
 			return stopPass
 		}
 	} else if !s.recovering {
@@ -114,13 +114,23 @@ func (s *Scheduler) lookup(r *request) *kv.Hit {
 	return s.cache.Lookup(&r.chain, len(r.tokens)-1)
 }
 
-// admissionChunk returns how many tokens of r to compute at its admission, 0 if none can.
-func (s *Scheduler) admissionChunk(r *request, computed int) int {
-	n := s.chunkedLen(len(r.tokens) - computed)
-	if s.cfg.NoChunkedPrefill && n > s.budget && !s.recovering {
-		return 0
+// admissionChunk returns how many tokens of r to compute at its admission, 0 if none can, and how many of them are drafts.
+func (s *Scheduler) admissionChunk(r *request, computed int) (n, drafts int) {
+	n = len(r.tokens) - computed
+	if n == 1 && s.cfg.SpecTokens > 0 && s.decodesOnly {
+		// All else in the step are decodes with drafts. Padded with drafts that will be rejected, or filled in by the
+		// executor, this one has their shape; unpadded it would break it.
+		n += s.cfg.SpecTokens
+		if n > s.budget || computed+n > s.poolMax {
+			return 0, 0
+		}
+		drafts = s.cfg.SpecTokens
 	}
-	return min(n, s.budget)
+	n = s.chunkedLen(n)
+	if s.cfg.NoChunkedPrefill && n > s.budget && !s.recovering {
+		return 0, 0
+	}
+	return min(n, s.budget), drafts
 }
 
 // admit seats r, whose blocks are allocated: running, or waiting for its load.
@@ -142,7 +152,8 @@ func (s *Scheduler) admit(r *request, a allocation, local int) {
 	if r.cached < 0 {
 		r.cached = r.computed
 	}
-	s.planRequest(r, kind, a.n, 0)
+	p := s.planRequest(r, kind, a.n, 0)
+	p.Drafts = s.padding[:a.drafts]
 	if r.computed+a.n < len(r.tokens) {
 		r.prefilling = true
 	}

@@ -210,11 +210,7 @@ func (d *driver) update(l Line, f flight) {
 			done[c.ID] = row{c.Reason.String(), c.Preemptions, c.Outputs}
 		}
 	}
-	if f.idle {
-		d.note(d.s.Apply(sched.StepIdle{Bad: rep.bad}), note)
-	} else {
-		d.note(d.s.Apply(&sched.StepDone{Step: f.step, Outputs: f.outputs, Bad: rep.bad}), note)
-	}
+	d.note(d.s.Apply(&sched.StepDone{Step: f.step, Outputs: f.outputs, Bad: rep.bad}), note)
 	for _, t := range rep.received {
 		d.note(d.s.Apply(sched.LoadDone{ID: t.id, Epoch: t.epoch}), note)
 	}
