@@ -25,11 +25,13 @@ const (
 
 // commands lists what quire can do, in the order help shows it.
 type commands struct {
-	Pull    pullCmd    `cmd:"" help:"Fetch a model, verify it and print its path."`
-	List    listCmd    `cmd:"" help:"Show the models that are here and those that can be pulled."`
-	Inspect inspectCmd `cmd:"" help:"Show what is in a model file: metadata and tensors."`
-	Verify  verifyCmd  `cmd:"" help:"Compare a model's numbers with recorded logits and greedy text."`
-	Version versionCmd `cmd:"" help:"Print the version, the Go release and the revision it was built from."`
+	Pull     pullCmd     `cmd:"" help:"Fetch a model, verify it and print its path."`
+	List     listCmd     `cmd:"" help:"Show the models that are here and those that can be pulled."`
+	Inspect  inspectCmd  `cmd:"" help:"Show what is in a model file: metadata and tensors."`
+	Tokenize tokenizeCmd `cmd:"" help:"Turn text into token ids, or ids into text."`
+	Verify   verifyCmd   `cmd:"" help:"Compare a model's numbers with recorded logits and greedy text."`
+	Doctor   doctorCmd   `cmd:"" help:"Show what this machine offers Quire, and what could be changed."`
+	Version  versionCmd  `cmd:"" help:"Print the version."`
 }
 
 // console is the part of the process that a command talks to. Only main fills it with the real streams.
