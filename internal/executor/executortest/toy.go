@@ -100,7 +100,7 @@ func (t *Toy) Execute(p *sched.Plan) ([]sample.Output, error) {
 		delete(t.requests, id)
 	}
 	t.mu.Unlock()
-	if t.options.Step != nil {
+	if t.options.Step != nil && len(p.Requests) > 0 {
 		if err := t.options.Step(p); err != nil {
 			t.spoilAll(p)
 			return nil, err
