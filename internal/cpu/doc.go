@@ -11,5 +11,4 @@
 // compared with them by ==. A row's result depends on that row alone, never on the rows, chunks, threads or blocks it
 // was computed with. docs/arithmetic.md states the contract; each kernel names the section it implements. NaN results
 // are NaN on every level, their payload is not part of the contract.
-//
 package cpu
