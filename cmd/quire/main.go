@@ -29,6 +29,7 @@ type commands struct {
 	List     listCmd     `cmd:"" help:"Show the models that are here and those that can be pulled."`
 	Inspect  inspectCmd  `cmd:"" help:"Show what is in a model file: metadata and tensors."`
 	Tokenize tokenizeCmd `cmd:"" help:"Turn text into token ids, or ids into text."`
+	Bench    benchCmd    `cmd:"" help:"Measure the engine, a server, or one under pressure."`
 	Verify   verifyCmd   `cmd:"" help:"Compare a model's numbers with recorded logits and greedy text."`
 	Doctor   doctorCmd   `cmd:"" help:"Show what this machine offers Quire, and what could be changed."`
 	Version  versionCmd  `cmd:"" help:"Print the version."`

@@ -1,0 +1,6 @@
+package main
+
+// benchCmd groups the benchmarks.
+type benchCmd struct {
+	Engine benchEngineCmd `cmd:"" help:"Time a model's forward pass: prompts, generation, batches."`
+}
