@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/quire-ai/quire/gguf"
+	"github.com/quire-ai/quire/internal/chat"
 	"github.com/quire-ai/quire/internal/cpu"
 	"github.com/quire-ai/quire/internal/engine"
 	"github.com/quire-ai/quire/internal/executor"
@@ -23,8 +24,11 @@ type Model struct {
 	Config    *model.Config
 	Metadata  gguf.Metadata
 	Tokenizer *tokenizer.Tokenizer
-	// ChatTemplate is the source of the model's chat template, empty if it has none.
-	ChatTemplate string
+	// Template renders conversations. It is nil if the model has none, or one with a fault: then TemplateErr says which.
+	Template    *chat.Template
+	TemplateErr error
+	// SpecialTokens are the texts of the special tokens by the names that chat templates know them by.
+	SpecialTokens map[string]string
 	Engine       *engine.Engine
 	// MaxModelLen is the most tokens of a request, prompt and output. Engine.MaxTokens may be less: what the KV cache holds.
 	MaxModelLen int
@@ -61,8 +65,9 @@ func (m *Model) load(ctx context.Context, o Options) error {
 	if m.Tokenizer, err = tokenizer.FromGGUF(&f.Metadata); err != nil {
 		return err
 	}
-	if m.ChatTemplate, err = f.Metadata.StringOr("tokenizer.chat_template", ""); err != nil {
-		return err
+	m.SpecialTokens = specialTokens(m.Tokenizer)
+	if m.Template, m.TemplateErr = template(&f.Metadata); m.TemplateErr != nil {
+		o.Log.Warn("the model's chat template cannot be used; chat completions need another", slog.Any("error", m.TemplateErr))
 	}
 	device, err := newDevice(o)
 	if err != nil {
@@ -152,6 +157,25 @@ func name(ref string) string {
 		return strings.TrimSuffix(filepath.Base(ref), ".gguf")
 	}
 	return ref
+}
+
+// template parses the chat template of a model. A model without one gives nil.
+func template(m *gguf.Metadata) (*chat.Template, error) {
+	src, err := m.StringOr("tokenizer.chat_template", "")
+	if err != nil || src == "" {
+		return nil, err
+	}
+	return chat.Parse(src)
+}
+
+func specialTokens(t *tokenizer.Tokenizer) map[string]string {
+	tokens := make(map[string]string)
+	for name, id := range map[string]int32{"bos_token": t.BOS(), "eos_token": t.EOS()} {
+		if id != tokenizer.None {
+			tokens[name] = string(t.Piece(id))
+		}
+	}
+	return tokens
 }
 
 func newDevice(o Options) (*cpu.Device, error) {
