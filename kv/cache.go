@@ -48,7 +48,7 @@ func NewCache(cfg Config) *Cache {
 	if cfg.Seed == "" {
 		cfg.Seed = "0"
 	}
-	c := &Cache{cfg: cfg, pool: NewPool(cfg.Blocks), adapters: map[string]int32{"": 0}}
+	c := &Cache{cfg: cfg, pool: NewPool(cfg.Blocks), adapters: map[string]int32{}}
 	c.hasher.Root = RootHash(cfg.Seed)
 	c.hit.blocks = make([][]BlockID, len(cfg.Groups))
 	if cfg.Events {
@@ -240,7 +240,9 @@ func (c *Cache) Attach(t *Table, hit *Hit, computed int, external bool) {
 	c.prepare(t)
 	for g := range t.groups {
 		gt := &t.groups[g]
-		invariant.Check(len(gt.blocks) == 0, "attach to a table that holds %d blocks", len(gt.blocks))
+		if len(gt.blocks) > 0 {
+			invariant.Broken("attach to a table that holds %d blocks", len(gt.blocks))
+		}
 		hits := hit.blocks[g]
 		skipped := c.skippedBlocks(g, computed)
 		for range skipped {
@@ -283,12 +285,12 @@ func (c *Cache) Register(t *Table, chain *Chain, tokens []int32) {
 		return
 	}
 	full := len(tokens) / c.cfg.BlockSize
-	adapter := c.adapter(chain.LoRA)
 	for g := range t.groups {
 		gt := &t.groups[g]
 		if gt.registered >= full {
 			continue
 		}
+		adapter := c.adapter(chain.LoRA)
 		for i := gt.registered; i < full; i++ {
 			if b := gt.blocks[i]; b != nullBlock {
 				c.pool.Register(b, &chain.Hashes[i], g, adapter)
@@ -387,9 +389,12 @@ func (c *Cache) stored(g int, chain *Chain, first, end int, tokens []int32) {
 
 // adapter returns the number that stands for the adapter in keys.
 func (c *Cache) adapter(name string) int32 {
+	if name == "" {
+		return 0
+	}
 	n, ok := c.adapters[name]
 	if !ok {
-		n = int32(len(c.adapters))
+		n = int32(len(c.adapters)) + 1
 		c.adapters[name] = n
 	}
 	return n

@@ -84,9 +84,13 @@ func (p *Pool) AppendFree(dst []BlockID, n int) []BlockID {
 // the prefix cache now. The caller has checked that the pool is not empty.
 func (p *Pool) Take() BlockID {
 	b := p.blocks[nullBlock].next
-	invariant.Check(b != nullBlock, "invariant 1: take from an empty pool of %d blocks", p.Usable())
+	if b == nullBlock {
+		invariant.Broken("invariant 1: take from an empty pool of %d blocks", p.Usable())
+	}
 	x := &p.blocks[b]
-	invariant.Check(x.refs == 0, "invariant 1: free block %d has %d references", b, x.refs)
+	if x.refs != 0 {
+		invariant.Broken("invariant 1: free block %d has %d references", b, x.refs)
+	}
 	p.unlink(b)
 	if x.hashed {
 		if p.onDrop != nil {
@@ -133,7 +137,9 @@ func (p *Pool) release(b, after BlockID) BlockID {
 		return after
 	}
 	x := &p.blocks[b]
-	invariant.Check(x.refs > 0, "invariant 2: release of free block %d", b)
+	if x.refs <= 0 {
+		invariant.Broken("invariant 2: release of free block %d", b)
+	}
 	x.refs--
 	if x.refs > 0 {
 		return after
@@ -155,8 +161,12 @@ func (p *Pool) Lookup(hash *Hash, group int, adapter int32) (BlockID, bool) {
 // Register enters a full, referenced block into the prefix cache.
 func (p *Pool) Register(b BlockID, hash *Hash, group int, adapter int32) {
 	x := &p.blocks[b]
-	invariant.Check(b != nullBlock && x.refs > 0, "invariant 3: register of block %d with %d references", b, x.refs)
-	invariant.Check(!x.hashed, "invariant 3: block %d is registered already", b)
+	if b == nullBlock || x.refs <= 0 {
+		invariant.Broken("invariant 3: register of block %d with %d references", b, x.refs)
+	}
+	if x.hashed {
+		invariant.Broken("invariant 3: block %d is registered already", b)
+	}
 	slot, found := p.find(key{hash, uint8(group), adapter})
 	x.hash, x.group, x.adapter, x.hashed = *hash, uint8(group), adapter, true
 	if !found {
@@ -180,7 +190,9 @@ func (p *Pool) Unregister(b BlockID) {
 		return
 	}
 	slot, found := p.find(p.key(b))
-	invariant.Check(found, "invariant 3: registered block %d is not in the index", b)
+	if !found {
+		invariant.Broken("invariant 3: registered block %d is not in the index", b)
+	}
 	switch {
 	case x.newer == b:
 		p.vacate(slot)

@@ -63,14 +63,18 @@ func (q *queue) pushFront(r *request) {
 }
 
 func (q *queue) enter(r *request) {
-	invariant.Check(r.queue == nil, "invariant 4: request %s enters a queue while it is in another", r.ID)
+	if r.queue != nil {
+		invariant.Broken("invariant 4: request %s enters a queue while it is in another", r.ID)
+	}
 	r.queue = q
 	q.n++
 }
 
 // remove takes r out, wherever it stands.
 func (q *queue) remove(r *request) {
-	invariant.Check(r.queue == q, "invariant 4: request %s is not in the queue it is removed from", r.ID)
+	if r.queue != q {
+		invariant.Broken("invariant 4: request %s is not in the queue it is removed from", r.ID)
+	}
 	r.queue = nil
 	q.n--
 	if q.byPriority {

@@ -33,7 +33,8 @@ type Scheduler struct {
 	step              uint64     // of the last plan
 	inFlight          []*Plan    // not yet retired, oldest first
 	fence             fence
-	changes           []Change
+	changes           []Change   // being recorded, for the plan or the event at hand
+	applied           []Change   // memory for those of events
 	spoiled           []*request // running requests whose row in the retiring step means nothing
 	heldScratch       []int32
 	preemptedInPass   bool
@@ -107,7 +108,7 @@ func (s *Scheduler) chunkedLen(n int) int {
 
 // Apply takes in one event and returns what it changed. The slice is valid until the next call of Apply or Schedule.
 func (s *Scheduler) Apply(ev Event) []Change {
-	s.changes = s.changes[:0]
+	s.changes = s.applied[:0]
 	switch ev := ev.(type) {
 	case *StepDone:
 		s.stepDone(ev)
@@ -131,6 +132,7 @@ func (s *Scheduler) Apply(ev Event) []Change {
 		panic(fmt.Sprintf("sched: unknown event %T", ev))
 	}
 	s.audit()
+	s.applied = s.changes
 	return s.changes
 }
 

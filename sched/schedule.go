@@ -24,7 +24,9 @@ func (s *Scheduler) Schedule(now float64) *Plan {
 
 // begin opens a plan.
 func (s *Scheduler) begin() {
-	invariant.Check(len(s.inFlight) < s.cfg.depth(), "a plan is made while %d of %d steps are in flight", len(s.inFlight), s.cfg.depth())
+	if len(s.inFlight) >= s.cfg.depth() {
+		invariant.Broken("a plan is made while %d of %d steps are in flight", len(s.inFlight), s.cfg.depth())
+	}
 	s.step++
 	s.plan = &s.plans[s.step%uint64(len(s.plans))]
 	s.plan.reset(s.step)
@@ -159,8 +161,12 @@ func (s *Scheduler) withdraw(r *request) {
 func (s *Scheduler) commit() {
 	p := s.plan
 	most, seats := s.cfg.MaxNumBatchedTokens, s.cfg.MaxNumSeqs
-	invariant.Check(p.TotalTokens <= most, "invariant 6: %d tokens planned, the budget is %d", p.TotalTokens, most)
-	invariant.Check(len(s.running) <= seats, "invariant 6: %d requests run, at most %d may", len(s.running), seats)
+	if p.TotalTokens > most {
+		invariant.Broken("invariant 6: %d tokens planned, the budget is %d", p.TotalTokens, most)
+	}
+	if len(s.running) > seats {
+		invariant.Broken("invariant 6: %d requests run, at most %d may", len(s.running), seats)
+	}
 	for i := range p.Requests {
 		s.advance(&p.Requests[i])
 	}

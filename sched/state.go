@@ -81,7 +81,9 @@ func (s State) mayBecome(to State) bool {
 
 // move is the one place where a state is set. It checks the table and records the Change.
 func (s *Scheduler) move(r *request, to State) {
-	invariant.Check(r.state.mayBecome(to), "request %s may not move from %v to %v", r.ID, r.state, to)
+	if !r.state.mayBecome(to) {
+		invariant.Broken("request %s may not move from %v to %v", r.ID, r.state, to)
+	}
 	s.changes = append(s.changes, Change{Kind: Moved, ID: r.ID, From: r.state, To: to, Epoch: r.epoch, Position: r.computed})
 	r.state = to
 }

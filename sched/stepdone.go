@@ -19,7 +19,9 @@ func (s *Scheduler) stepDone(ev *StepDone) {
 		return
 	}
 	p := s.inFlight[0]
-	invariant.Check(p.Step == ev.Step, "step %d is returned while step %d is the oldest in flight", ev.Step, p.Step)
+	if p.Step != ev.Step {
+		invariant.Broken("step %d is returned while step %d is the oldest in flight", ev.Step, p.Step)
+	}
 	s.inFlight = append(s.inFlight[:0], s.inFlight[1:]...)
 	s.retireStep()
 	if len(ev.Bad) > 0 {
@@ -41,7 +43,9 @@ func (s *Scheduler) stepDone(ev *StepDone) {
 		}
 		s.rowDone(item, out, ev.Err)
 	}
-	invariant.Check(next == len(ev.Outputs), "step %d: output %d of %d is not in plan order", ev.Step, next, len(ev.Outputs))
+	if next != len(ev.Outputs) {
+		invariant.Broken("step %d: output %d of %d is not in plan order", ev.Step, next, len(ev.Outputs))
+	}
 	s.sweepRunning()
 	s.settle()
 }
@@ -87,7 +91,9 @@ func (s *Scheduler) take(r *request, item *Planned, out *StepOutput, late bool) 
 	if len(out.Tokens) == 0 {
 		return
 	}
-	invariant.Check(item.Sample, "request %s: the executor sampled a row with known tokens left", r.ID)
+	if !item.Sample {
+		invariant.Broken("request %s: the executor sampled a row with known tokens left", r.ID)
+	}
 	if rejected := len(item.Drafts) + 1 - len(out.Tokens); rejected > 0 && !late {
 		r.computed -= rejected
 		r.placeholders = max(0, r.placeholders-rejected)

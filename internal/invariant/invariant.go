@@ -11,6 +11,12 @@ import "fmt"
 // Callers on hot paths must keep the arguments cheap: they are evaluated also when ok holds.
 func Check(ok bool, format string, args ...any) {
 	if !ok {
-		panic("invariant violated: " + fmt.Sprintf(format, args...))
+		Broken(format, args...)
 	}
+}
+
+// Broken panics with the formatted message. It is Check for hot paths, where even boxing the arguments would allocate:
+// the caller writes the condition as an if.
+func Broken(format string, args ...any) {
+	panic("invariant violated: " + fmt.Sprintf(format, args...))
 }

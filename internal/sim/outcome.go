@@ -15,8 +15,18 @@ const (
 	Equal   Verdict = "equal"   // every field of every step
 	Differs Verdict = "differs" // by a documented rule; safe and complete to the end
 	Drained Verdict = "drained" // a trace in which upstream never finishes: here everything finished
+	Skipped Verdict = "skipped" // a trace needs a feature that is not implemented
 	Failed  Verdict = "failed"
 )
+
+// Features returns the features of traces that can be replayed, by their tags.
+func Features() []string {
+	return []string{
+		"async_load", "async_scheduling", "defer_match", "deferred_block_free", "delayed_free", "hazard", "hybrid_groups",
+		"kv_events", "load_failure", "lora", "pause", "pipeline_depth_2", "sliding_window", "spec_decode",
+		"structured_output_wait", "sync_load",
+	}
+}
 
 // Result is the outcome of replaying one trace.
 type Result struct {
@@ -32,8 +42,8 @@ func (r Result) String() string {
 	switch r.Verdict {
 	case Differs:
 		return fmt.Sprintf("differs by rule %s at step %d", r.Rule, r.At)
-	case Failed:
-		return "failed: " + r.Why
+	case Failed, Skipped:
+		return string(r.Verdict) + ": " + r.Why
 	default:
 		return fmt.Sprintf("%s (%d steps)", r.Verdict, r.Steps)
 	}
@@ -42,6 +52,20 @@ func (r Result) String() string {
 // Hazard tells whether upstream never finished the trace.
 func (t *Trace) Hazard() bool {
 	return slices.Contains(t.Header.Features, "hazard") || t.End.Reason == "stuck" || t.End.Reason == "max_steps"
+}
+
+// ReplayFile reads a trace and replays it.
+func ReplayFile(name string) Result {
+	t, err := ReadTraceFile(name)
+	if err != nil {
+		return Result{Verdict: Failed, Why: err.Error()}
+	}
+	for _, f := range t.Header.Features {
+		if !slices.Contains(Features(), f) {
+			return Result{Verdict: Skipped, Why: "feature " + f + " is not implemented"}
+		}
+	}
+	return Replay(t)
 }
 
 // Replay runs the trace's events through the real scheduler and compares each step with the record. A hazard trace is
@@ -63,7 +87,7 @@ func Replay(t *Trace) (result Result) {
 		if d.finished() && (differs != "" || hazard) {
 			break
 		}
-		if limit := d.stepLimit(); d.step > limit {
+		if limit := d.stepLimit(hazard); d.step > limit {
 			return Result{Verdict: Failed, Steps: d.step, Why: fmt.Sprintf("not drained after %d steps; %s", limit, d.explain())}
 		}
 		step := d.step
@@ -91,8 +115,9 @@ func Replay(t *Trace) (result Result) {
 	return Result{Verdict: Equal, Steps: d.step}
 }
 
-// stepLimit is the number of steps after which a run counts as stuck: four times the header's tokens, prompt and output.
-func (d *driver) stepLimit() int {
+// stepLimit is the number of steps after which a run counts as stuck: four times the header's tokens, prompt and output;
+// a trace that upstream drained may have long pauses in it.
+func (d *driver) stepLimit(hazard bool) int {
 	n := 0
 	for i := range d.h.Requests {
 		r := &d.h.Requests[i]
@@ -101,7 +126,10 @@ func (d *driver) stepLimit() int {
 		}
 		n += r.MaxTokens
 	}
-	return 4*n + 1000
+	if hazard {
+		return 4 * n
+	}
+	return max(4*n, len(d.h.Requests)+1000)
 }
 
 // explain says what a run that does not end waits for.

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/quire-ai/quire/internal/sim"
+)
+
+// simCmd runs the real scheduler without a model.
+type simCmd struct {
+	Trace simTraceCmd `cmd:"" help:"Replay recorded schedules and compare every decision."`
+}
+
+// simTraceCmd replays recorded traces through the scheduler.
+type simTraceCmd struct {
+	Paths    []string `arg:"" optional:"" name:"path" help:"Trace files (.jsonl or .jsonl.gz), or folders that are searched for them."`
+	Features bool     `help:"Print the features of traces that can be replayed, and exit."`
+	Verbose  bool     `short:"v" help:"Say also what the first difference is where a rule made one."`
+}
+
+// Run prints one line for each trace and a closing line of counts. It fails if a trace failed.
+func (cmd *simTraceCmd) Run(c *console) error {
+	if cmd.Features {
+		for _, f := range sim.Features() {
+			fmt.Fprintln(c.Out, f)
+		}
+		return nil
+	}
+	if len(cmd.Paths) == 0 {
+		return usageError{"sim trace: no path given"}
+	}
+	files, err := traceFiles(cmd.Paths)
+	if err != nil {
+		return fmt.Errorf("sim trace: %w", err)
+	}
+	counts := map[sim.Verdict]int{}
+	for _, name := range files {
+		r := sim.ReplayFile(name)
+		counts[r.Verdict]++
+		fmt.Fprintf(c.Out, "%s: %v\n", name, r)
+		if cmd.Verbose && r.Verdict == sim.Differs {
+			fmt.Fprintf(c.Out, "    %s\n", r.Why)
+		}
+	}
+	fmt.Fprintf(c.Out, "%d traces: %d equal, %d differ by rule, %d drained, %d skipped, %d failed\n", len(files),
+		counts[sim.Equal], counts[sim.Differs], counts[sim.Drained], counts[sim.Skipped], counts[sim.Failed])
+	if n := counts[sim.Failed]; n > 0 {
+		return fmt.Errorf("sim trace: %d of %d traces failed", n, len(files))
+	}
+	return nil
+}
+
+// traceFiles returns the traces among paths, those in folders in order of name.
+func traceFiles(paths []string) ([]string, error) {
+	var files []string
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, err
+		}
+		if !info.IsDir() {
+			files = append(files, path)
+			continue
+		}
+		err = filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
+			isTrace := strings.HasSuffix(name, ".jsonl.gz") || strings.HasSuffix(name, ".jsonl")
+			if err == nil && !d.IsDir() && isTrace && d.Name() != "index.jsonl" {
+				files = append(files, name)
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	if len(files) == 0 {
+		return nil, errors.New("no traces found")
+	}
+	return slices.Compact(files), nil
+}
