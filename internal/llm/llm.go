@@ -14,6 +14,7 @@ import (
 	"github.com/quire-ai/quire/internal/engine"
 	"github.com/quire-ai/quire/internal/executor"
 	"github.com/quire-ai/quire/internal/model"
+	"github.com/quire-ai/quire/internal/sample"
 	"github.com/quire-ai/quire/internal/tokenizer"
 )
 
@@ -29,7 +30,9 @@ type Model struct {
 	TemplateErr error
 	// SpecialTokens are the texts of the special tokens by the names that chat templates know them by.
 	SpecialTokens map[string]string
-	Engine       *engine.Engine
+	// Sampling is what the file's author recommends where a request says nothing, else sample.Default.
+	Sampling sample.Params
+	Engine   *engine.Engine
 	// MaxModelLen is the most tokens of a request, prompt and output. Engine.MaxTokens may be less: what the KV cache holds.
 	MaxModelLen int
 	Plan        MemoryPlan
@@ -66,7 +69,14 @@ func (m *Model) load(ctx context.Context, o Options) error {
 		return err
 	}
 	m.SpecialTokens = specialTokens(m.Tokenizer)
-	if m.Template, m.TemplateErr = template(&f.Metadata); m.TemplateErr != nil {
+	if m.Sampling, err = recommended(&f.Metadata); err != nil {
+		return err
+	}
+	if o.ChatTemplate != "" {
+		if m.Template, err = chat.Parse(o.ChatTemplate); err != nil {
+			return err
+		}
+	} else if m.Template, m.TemplateErr = template(&f.Metadata); m.TemplateErr != nil {
 		o.Log.Warn("the model's chat template cannot be used; chat completions need another", slog.Any("error", m.TemplateErr))
 	}
 	device, err := newDevice(o)

@@ -41,6 +41,9 @@ type Options struct {
 	// Sched.MaxModelLen; a zero BlockSize, MaxNumSeqs or MaxNumBatchedTokens takes the default above.
 	Engine engine.Config
 
+	// ChatTemplate is the source of a chat template to use instead of the model's.
+	ChatTemplate string
+
 	// Progress is told how far loading is, from the goroutine that loads; it may be nil.
 	Progress func(Progress)
 	// Log may be nil.
