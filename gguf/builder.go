@@ -80,7 +80,7 @@ func (b *Builder) AddFloat32s(name string, shape []uint64, values []float32) {
 	for _, v := range values {
 		data = binary.LittleEndian.AppendUint32(data, math.Float32bits(v))
 	}
-	b.AddTensor(name, 0, shape, data) // 0 is F32
+	b.AddTensor(name, F32, shape, data)
 }
 
 // WriteTo writes the file. It reports the first fault of the calls before it instead of writing a faulty file.

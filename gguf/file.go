@@ -10,9 +10,6 @@ import (
 	"github.com/quire-ai/quire/internal/tensor"
 )
 
-// DType is the number format of a tensor, numbered as ggml_type.
-type DType = tensor.DType
-
 // File is an open GGUF file. Its fields are read-only, and may be read by many goroutines at once; Close may run
 // only when nobody reads tensor data any more.
 type File struct {

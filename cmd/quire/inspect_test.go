@@ -18,8 +18,8 @@ func mkgguf() {
 	b.Set("tokenizer.ggml.tokens", []string{"<s>", "a", "b", "c", "d", "e", "f", "g", "h", "\xff"})
 	b.Set("tokenizer.chat_template", strings.Repeat("{{ x }}", 30))
 	b.AddFloat32s("norm", []uint64{32}, make([]float32, 32))
-	b.AddTensor("weight", 8, []uint64{64, 2}, make([]byte, 136)) // Q8_0
-	b.AddTensor("scale", 1, nil, make([]byte, 2))                // F16
+	b.AddTensor("weight", gguf.Q8_0, []uint64{64, 2}, make([]byte, 136))
+	b.AddTensor("scale", gguf.F16, nil, make([]byte, 2))
 	b.AddTensor("from.the.future", 99, []uint64{7}, nil)
 	if err := b.WriteFile(os.Args[1]); err != nil {
 		fmt.Fprintln(os.Stderr, err)

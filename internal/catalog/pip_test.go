@@ -51,7 +51,7 @@ func addWheel(t *testing.T, dir, requirement, member string, data []byte) {
 	}
 	z := zip.NewWriter(f)
 	for name, data := range map[string][]byte{"pkg/__init__.py": nil, "pkg/data/" + member: data} {
-		w, err := z.Create(name)
+		w, err := z.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Store})
 		if err != nil {
 			t.Fatal(err)
 		}
