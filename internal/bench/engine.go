@@ -1,4 +1,3 @@
-// Package bench measures: the engine alone on this machine, and servers over HTTP.
 package bench
 
 import (
