@@ -58,6 +58,17 @@ func (b *Builder) Set(key string, value any) {
 	b.keyCount++
 }
 
+// SetValue adds a metadata key with a value of another file, as it is there. The alignment of tensor data is Set's.
+func (b *Builder) SetValue(key string, v Value) {
+	if !b.add("key", key) {
+		return
+	}
+	b.keys = appendString(b.keys, key)
+	b.keys = binary.LittleEndian.AppendUint32(b.keys, uint32(v.kind))
+	b.keys = append(b.keys, v.raw...)
+	b.keyCount++
+}
+
 // AddTensor adds a tensor whose bytes are already in the format t. Shape is in GGUF's order, row length first. The
 // Builder keeps shape and data until WriteTo.
 func (b *Builder) AddTensor(name string, t DType, shape []uint64, data []byte) {

@@ -161,6 +161,25 @@ func TestGetterErrors(t *testing.T) {
 	}
 }
 
+// TestCopy builds a file from the parts of another and gets the same bytes.
+func TestCopy(t *testing.T) {
+	whole := encode(t, small(t))
+	f, err := Parse("m.gguf", whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b Builder
+	for key, v := range f.Metadata.All() {
+		b.SetValue(key, v)
+	}
+	for _, x := range f.Tensors {
+		b.AddTensor(x.Name, x.Type, x.Shape, x.Data)
+	}
+	if !bytes.Equal(encode(t, &b), whole) {
+		t.Error("the copy differs")
+	}
+}
+
 // TestTruncatedEverywhere cuts a file at every byte. Each piece must give an error, never a panic, except when only
 // the last padding is lost.
 func TestTruncatedEverywhere(t *testing.T) {
