@@ -85,6 +85,9 @@ func (r *request) before(o *request) bool {
 	return r.ID < o.ID
 }
 
+// holds tells whether b is in the table of r's first cache group.
+func (r *request) holds(b kv.BlockID) bool { return containsBlock(r.table.Blocks(0, 0), b) }
+
 func contains(ids []int32, id int32) bool {
 	for _, x := range ids {
 		if x == id {

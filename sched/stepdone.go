@@ -33,6 +33,7 @@ func (s *Scheduler) stepDone(ev *StepDone) {
 			p.Requests[i].r.retiring = 0
 		}
 	}
+	s.distrust(p, ev)
 	next := 0 // cursor into ev.Outputs, which are in plan order
 	for i := range p.Requests {
 		item := &p.Requests[i]

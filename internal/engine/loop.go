@@ -60,6 +60,7 @@ func (l *loop) run() {
 func (l *loop) turn() bool {
 	l.now = time.Now()
 	l.receive()
+	l.callBack()
 	l.deliver()
 	if l.e.isClosed() {
 		l.endAll(ErrClosed)
@@ -81,12 +82,12 @@ func (l *loop) turn() bool {
 	return true
 }
 
-// receive takes in what clients asked since it was called last.
+// receive takes in the requests and aborts that came since it was called last.
 func (l *loop) receive() {
 	e := l.e
 	e.mu.Lock()
 	box := e.inbox
-	e.inbox = inbox{}
+	e.inbox = inbox{calls: box.calls}
 	e.mu.Unlock()
 	for _, h := range box.adds {
 		l.handles[h.id] = h
@@ -97,7 +98,16 @@ func (l *loop) receive() {
 			l.apply(e.sched.Apply(sched.Abort{ID: h.id}))
 		}
 	}
-	for _, call := range box.calls {
+}
+
+// callBack runs what is to run between two steps, when nothing is in flight.
+func (l *loop) callBack() {
+	e := l.e
+	e.mu.Lock()
+	calls := e.inbox.calls
+	e.inbox.calls = nil
+	e.mu.Unlock()
+	for _, call := range calls {
 		call()
 	}
 }

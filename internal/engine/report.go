@@ -9,7 +9,7 @@ import (
 // report logs throughput at each interval in which there was work, also when no token moved: that is when the line is
 // needed most. Without work it is parked.
 func report(e *Engine) {
-	last := e.Snapshot()
+	var last Snapshot
 	for {
 		select {
 		case <-e.busy:

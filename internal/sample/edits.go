@@ -13,17 +13,20 @@ type counts struct {
 
 type count struct {
 	id      int32
-	outputs int // occurrences in the output
+	prompt  bool // in the prompt
+	outputs int  // occurrences in the output
 }
 
 func (c *counts) addPrompt(prompt []int32) {
 	c.index = make(map[int32]int)
 	for _, id := range prompt {
-		c.at(id)
+		c.at(id).prompt = true
 	}
 }
 
 func (c *counts) addOutput(id int32) { c.at(id).outputs++ }
+
+func (c *counts) removeOutput(id int32) { c.at(id).outputs-- }
 
 func (c *counts) at(id int32) *count {
 	i, ok := c.index[id]
@@ -43,6 +46,9 @@ func (s *Sampler) editRow(logits []float32) {
 	}
 	if s.params.penalises() {
 		for _, c := range s.seen.tokens {
+			if !c.prompt && c.outputs == 0 {
+				continue // its outputs were sampled anew
+			}
 			s.set(logits, c.id, s.penalised(logits[c.id], c.outputs))
 		}
 	}

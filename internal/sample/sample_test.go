@@ -163,6 +163,33 @@ func TestEdits(t *testing.T) {
 	}
 }
 
+// A step may be computed again, after a fault beside it: the sampler then forgets what it chose.
+func TestRewind(t *testing.T) {
+	p := Default()
+	p.FrequencyPenalty, p.RepetitionPenalty, p.BadWords, p.MinTokens, p.StopIDs = 0.5, 1.2, [][]int32{{1, 2}, {3, 3}}, 4, []int32{5}
+	row := randomRow(8)
+	prompt := []int32{1, 2}
+	s := New(&p, len(row), prompt)
+	sample := func(s *Sampler, position int) int32 {
+		tok, err := s.Sample(row, position)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return tok.ID
+	}
+	var want []int32
+	for position := 2; position < 30; position++ {
+		want = append(want, sample(s, position))
+	}
+	for _, from := range []int{29, 20, 3, 2} {
+		for position := from; position < 30; position++ {
+			if got := sample(s, position); got != want[position-2] {
+				t.Fatalf("position %d, sampled anew from %d, gave %d; want %d", position, from, got, want[position-2])
+			}
+		}
+	}
+}
+
 func TestLogprobsAreRaw(t *testing.T) {
 	p := Default()
 	p.Temperature, p.Logprobs = 0, 2

@@ -74,14 +74,16 @@ func New(p *Params, vocab int, prompt []int32) *Sampler {
 // Outputs returns how many tokens were chosen so far.
 func (s *Sampler) Outputs() int { return len(s.outputs) }
 
-// Sample chooses the token that stands at position, counted from the start of the prompt, out of its logits. It uses
-// logits as working memory and restores them before it returns. A row with a NaN or an infinity is an error, and so is
-// one of which every token is masked; the sampler is then unchanged.
+// Sample chooses the token that stands at position, counted from the start of the prompt, out of its logits. Positions
+// follow one another; one that was sampled before is sampled anew, and what came after it is forgotten. Logits are used
+// as working memory and restored. A row with a NaN or an infinity is an error, and so is one of which every token is
+// masked; the position is then still to be sampled.
 func (s *Sampler) Sample(logits []float32, position int) (Token, error) {
-	if len(logits) != s.vocab || position != s.prompt+len(s.outputs) { // the arguments of Check would be allocated
-		invariant.Check(false, "sample position %d of %d logits after a prompt of %d and %d outputs; want %d logits",
+	if outputs := position - s.prompt; len(logits) != s.vocab || outputs < 0 || outputs > len(s.outputs) {
+		invariant.Broken("sample position %d of %d logits after a prompt of %d and %d outputs; want %d logits",
 			position, len(logits), s.prompt, len(s.outputs), s.vocab)
 	}
+	s.rewind(position - s.prompt)
 	best, err := largest(logits)
 	if err != nil {
 		return Token{}, fmt.Errorf("sample position %d: %w", position, err)
@@ -163,6 +165,16 @@ func (s *Sampler) score(logits []float32, best item, id int32, top int) Token {
 		}
 	}
 	return t
+}
+
+// rewind forgets all outputs but the first n.
+func (s *Sampler) rewind(n int) {
+	if s.params.penalises() {
+		for _, id := range s.outputs[n:] {
+			s.seen.removeOutput(id)
+		}
+	}
+	s.outputs = s.outputs[:n]
 }
 
 // candidates returns the row to choose from: all logits, or those of the allowed ids in order.

@@ -126,7 +126,9 @@ func (t *Toy) row(step uint64, p *sched.Planned) sample.Output {
 	for i, token := range p.Tokens {
 		position := p.From + i
 		slot := t.slot(r, position)
-		invariant.Check(t.writer[slot] != step, "slot %d is written once in step %d", slot, step)
+		if t.writer[slot] == step {
+			invariant.Broken("slot %d is written twice in step %d", slot, step)
+		}
 		t.memory[slot] = mix(digest, uint64(token)) | 1
 		t.writer[slot] = step
 		digest = t.read(p.ID, r, position, position+1, digest)
@@ -153,35 +155,45 @@ func (t *Toy) row(step uint64, p *sched.Planned) sample.Output {
 // update brings the request's table up to the plan and checks that the plan goes on where the request stands.
 func (t *Toy) update(p *sched.Planned) *request {
 	r := t.requests[p.ID]
-	invariant.Check(r != nil, "planned request %s has begun", p.ID)
+	if r == nil {
+		invariant.Broken("request %s is planned before it began", p.ID)
+	}
 	switch p.Kind {
 	case sched.KindNew, sched.KindResumed:
 		r.table = append(r.table[:0], p.Blocks...)
 	case sched.KindRunning:
 		r.table = append(r.table, p.Blocks...)
-		invariant.Check(p.From == r.computed, "request %s goes on at %d, computed are %d", p.ID, p.From, r.computed)
-	}
-	known := len(r.prompt) + len(r.outputs)
-	invariant.Check(p.N == len(p.Tokens) && p.N > 0, "request %s computes %d tokens, %d given", p.ID, p.N, len(p.Tokens))
-	invariant.Check(p.From+p.N <= known && p.Sample == (p.From+p.N == known), "request %s computes [%d, %d) of %d known, sample %t",
-		p.ID, p.From, p.From+p.N, known, p.Sample)
-	invariant.Check(p.From+p.N <= len(r.table)*t.options.BlockSize, "request %s computes up to %d in %d blocks",
-		p.ID, p.From+p.N, len(r.table))
-	for i, token := range p.Tokens {
-		want := int32(-1)
-		if at := p.From + i; at < len(r.prompt) {
-			want = r.prompt[at]
-		} else {
-			want = r.outputs[at-len(r.prompt)]
+		if p.From != r.computed {
+			invariant.Broken("request %s goes on at %d, computed are %d", p.ID, p.From, r.computed)
 		}
-		invariant.Check(token == want, "request %s token %d is %d, want %d", p.ID, p.From+i, token, want)
+	}
+	r.outputs = r.outputs[:p.Outputs] // the scheduler may have dropped the last one
+	known, end := len(r.prompt)+len(r.outputs), p.From+p.N
+	if p.N != len(p.Tokens) || p.N == 0 || end > known || p.Sample != (end == known) || end > len(r.table)*t.options.BlockSize {
+		invariant.Broken("request %s computes [%d, %d) of %d known, %d given, sample %t, %d blocks",
+			p.ID, p.From, end, known, len(p.Tokens), p.Sample, len(r.table))
+	}
+	for i, token := range p.Tokens {
+		if want := r.known(p.From + i); token != want {
+			invariant.Broken("request %s token %d is %d, want %d", p.ID, p.From+i, token, want)
+		}
 	}
 	return r
 }
 
+// known returns the token at a position of prompt and outputs.
+func (r *request) known(position int) int32 {
+	if position < len(r.prompt) {
+		return r.prompt[position]
+	}
+	return r.outputs[position-len(r.prompt)]
+}
+
 func (t *Toy) slot(r *request, position int) int {
 	block := int(r.table[position/t.options.BlockSize])
-	invariant.Check(block > 0 && block <= t.options.Blocks, "block %d is one of %d", block, t.options.Blocks)
+	if block < 1 || block > t.options.Blocks {
+		invariant.Broken("block %d is one of %d", block, t.options.Blocks)
+	}
 	return block*t.options.BlockSize + position%t.options.BlockSize
 }
 
@@ -189,7 +201,9 @@ func (t *Toy) slot(r *request, position int) int {
 func (t *Toy) read(id sched.RequestID, r *request, from, to int, digest uint64) uint64 {
 	for position := from; position < to; position++ {
 		slot := t.slot(r, position)
-		invariant.Check(t.memory[slot] != 0, "request %s reads position %d, which was never written", id, position)
+		if t.memory[slot] == 0 {
+			invariant.Broken("request %s reads position %d, which was never written", id, position)
+		}
 		digest = mix(digest, t.memory[slot])
 	}
 	return digest
