@@ -33,7 +33,7 @@ type commands struct {
 	Verify   verifyCmd   `cmd:"" help:"Compare a model's numbers with recorded logits and greedy text."`
 	Doctor   doctorCmd   `cmd:"" help:"Show what this machine offers Quire, and what could be changed."`
 	Version  versionCmd  `cmd:"" help:"Print the version."`
-	Sim      simCmd      `cmd:"" help:"Run the scheduler without a model: replay and compare."`
+	Sim      simCmd      `cmd:"" help:"Run the scheduler without a model: recorded schedules, plays."`
 }
 
 // console is the part of the process that a command talks to. Only main fills it with the real streams.

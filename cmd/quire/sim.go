@@ -14,7 +14,42 @@ import (
 
 // simCmd runs the real scheduler without a model.
 type simCmd struct {
-	Trace simTraceCmd `cmd:"" help:"Replay recorded schedules and compare every decision."`
+	Trace  simTraceCmd  `cmd:"" help:"Replay recorded schedules and compare every decision."`
+	Script simScriptCmd `cmd:"" help:"Run plays for the scheduler and compare what they print."`
+}
+
+// simScriptCmd runs scripts in the language of docs/simulation.md.
+type simScriptCmd struct {
+	Files   []string `arg:"" name:"file" help:"Scripts."`
+	Rewrite bool     `help:"Write the outputs that the scripts really have into the files."`
+}
+
+// Run prints the blocks whose output is not what is written, and a line for each file. It fails if one differs.
+func (cmd *simScriptCmd) Run(c *console) error {
+	failed := 0
+	for _, name := range cmd.Files {
+		src, err := os.ReadFile(name)
+		if err != nil {
+			return fmt.Errorf("sim script: %w", err)
+		}
+		out, err := sim.RunScript(src)
+		switch {
+		case err == nil:
+			fmt.Fprintf(c.Out, "%s: ok\n", name)
+		case cmd.Rewrite && out != nil:
+			if err := os.WriteFile(name, out, 0o644); err != nil {
+				return fmt.Errorf("sim script: %w", err)
+			}
+			fmt.Fprintf(c.Out, "%s: rewritten\n", name)
+		default:
+			failed++
+			fmt.Fprintf(c.Out, "%s: %v\n", name, err)
+		}
+	}
+	if failed > 0 {
+		return fmt.Errorf("sim script: %d of %d scripts differ", failed, len(cmd.Files))
+	}
+	return nil
 }
 
 // simTraceCmd replays recorded traces through the scheduler.

@@ -1,0 +1,185 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/quire-ai/quire/kv"
+	"github.com/quire-ai/quire/sched"
+)
+
+// schedule makes a plan, computes it and leaves its outputs in flight. It tells whether the plan did anything.
+func (p *play) schedule(print bool) bool {
+	plan := p.s.Schedule(float64(p.step))
+	p.step++
+	p.report(plan.Changes, print)
+	if print {
+		p.printPlan(plan)
+	}
+	for _, ld := range plan.Loads {
+		ld.Blocks = slices.Clone(ld.Blocks)
+		p.store.loads[ld.ID] = ld
+		if !ld.Async {
+			p.finishLoad(ld, nil)
+		}
+	}
+	if !plan.Idle() {
+		p.flying = append(p.flying, playStep{step: plan.Step, outputs: p.toy.run(plan)})
+	}
+	if err := p.s.Audit(); err != nil {
+		fmt.Fprintf(&p.out, "FAULT: %v\n", err)
+	}
+	return !plan.Idle() || len(plan.Loads) > 0 || len(plan.Preempted) > 0
+}
+
+// printPlan shows what a step computes.
+func (p *play) printPlan(plan *sched.Plan) {
+	for i := range plan.Requests {
+		r := &plan.Requests[i]
+		fmt.Fprintf(&p.out, "run %s %v tokens %d–%d blocks %v", r.ID, r.Kind, r.From, r.From+r.N, append([]kv.BlockID{}, r.Blocks...))
+		for _, b := range r.MoreBlocks {
+			fmt.Fprintf(&p.out, " %v", append([]kv.BlockID{}, b...))
+		}
+		if r.Sample {
+			p.out.WriteString(" sample")
+		}
+		p.out.WriteString("\n")
+	}
+	for _, ld := range plan.Loads {
+		fmt.Fprintf(&p.out, "load %s epoch %d tokens %d–%d blocks %v\n", ld.ID, ld.Epoch, ld.From, ld.From+ld.Tokens, ld.Blocks)
+	}
+	if plan.Idle() && len(plan.Loads) == 0 {
+		p.out.WriteString("nothing to run\n")
+	}
+}
+
+// done returns the oldest plan in flight. With error=… the whole step failed; with fail=ID one row did.
+func (p *play) done(a *arguments) error {
+	if len(p.flying) == 0 {
+		return errors.New("no plan is in flight")
+	}
+	ev := sched.StepDone{Err: a.str("error", "")}
+	failed := sched.RequestID(a.str("fail", ""))
+	for _, b := range a.nums("bad") {
+		ev.Bad = append(ev.Bad, kv.BlockID(b))
+	}
+	if err := a.finish(); err != nil {
+		return err
+	}
+	for _, b := range ev.Bad {
+		clear(p.toy.memory[b])
+	}
+	f := p.flying[0]
+	p.flying = p.flying[1:]
+	ev.Step, ev.Outputs = f.step, f.outputs
+	for i := range ev.Outputs {
+		if ev.Outputs[i].ID == failed {
+			ev.Outputs[i] = sched.StepOutput{ID: failed, Err: "not a number"}
+		}
+	}
+	p.report(p.s.Apply(&ev), true)
+	return p.s.Audit()
+}
+
+// steps runs whole steps: schedule, compute, return.
+func (p *play) steps(a *arguments) error {
+	n, quiet := a.num("n", 1), a.has("quiet")
+	if err := a.finish(); err != nil {
+		return err
+	}
+	for range n {
+		if !p.turn(!quiet) {
+			break
+		}
+	}
+	return nil
+}
+
+// turn runs one whole step, with as many plans in flight as the pipeline is deep.
+func (p *play) turn(print bool) bool {
+	did := p.schedule(print)
+	depth := max(p.cfg.PipelineDepth, 1)
+	if len(p.flying) >= depth || !did && len(p.flying) > 0 {
+		f := p.flying[0]
+		p.flying = p.flying[1:]
+		p.report(p.s.Apply(&sched.StepDone{Step: f.step, Outputs: f.outputs}), print)
+		did = true
+	}
+	return did
+}
+
+// drain runs until nothing is left to run, prints how it went, and checks that everything is back where it was.
+func (p *play) drain(a *arguments) error {
+	most := a.num("max", 10000)
+	if err := a.finish(); err != nil {
+		return err
+	}
+	before := p.s.Stats().Counters
+	ended := p.ended()
+	n := 0
+	for ; p.turn(false); n++ {
+		if n >= most {
+			return fmt.Errorf("not drained after %d steps", most)
+		}
+	}
+	st := p.s.Stats()
+	fmt.Fprintf(&p.out, "%d steps, %d preemptions, %d tokens recomputed\n",
+		n, st.Preemptions-before.Preemptions, st.RecomputedTokens-before.RecomputedTokens)
+	for _, r := range p.sorted() {
+		if r.end != nil && !ended[r.ID] {
+			fmt.Fprintf(&p.out, "%s %v after %d tokens, %d preemptions\n", r.ID, r.end.Reason, r.end.Outputs, r.end.Preemptions)
+		}
+		if r.end == nil {
+			fmt.Fprintf(&p.out, "%s has not ended\n", r.ID)
+		}
+	}
+	if left := st.Running + st.Waiting + st.Deferred; left > 0 || st.FreeBlocks != st.UsableBlocks {
+		fmt.Fprintf(&p.out, "left: %d requests, %d of %d blocks free\n", left, st.FreeBlocks, st.UsableBlocks)
+	}
+	return nil
+}
+
+func (p *play) ended() map[sched.RequestID]bool {
+	ended := map[sched.RequestID]bool{}
+	for id, r := range p.specs {
+		ended[id] = r.end != nil
+	}
+	return ended
+}
+
+// sorted returns the admitted requests by arrival.
+func (p *play) sorted() []*playRequest {
+	var list []*playRequest
+	for _, r := range p.specs {
+		if _, live := p.s.Request(r.ID); live || r.end != nil {
+			list = append(list, r)
+		}
+	}
+	slices.SortFunc(list, func(a, b *playRequest) int {
+		if a.Arrival != b.Arrival {
+			return int(a.Arrival - b.Arrival)
+		}
+		return strings.Compare(string(a.ID), string(b.ID))
+	})
+	return list
+}
+
+// state prints every live request and the queues.
+func (p *play) state() {
+	for v := range p.s.Requests {
+		fmt.Fprintf(&p.out, "%s %v computed %d of %d, %d blocks, epoch %d\n", v.ID, v.State, v.Computed, v.Known, v.Blocks, v.Epoch)
+	}
+	fmt.Fprintf(&p.out, "running %v waiting %v deferred %v, %d free\n",
+		collectIDs(p.s.Running), collectIDs(p.s.Waiting), collectIDs(p.s.Deferred), p.s.Pool().Free())
+}
+
+// stats prints the counters that tests care for.
+func (p *play) stats() {
+	st := p.s.Stats()
+	fmt.Fprintf(&p.out, "prefix %d of %d tokens in %d admissions, %d of %d in %d after preemption\n",
+		st.Prefix.Hit, st.Prefix.Queried, st.Prefix.Requests,
+		st.PrefixPreempted.Hit, st.PrefixPreempted.Queried, st.PrefixPreempted.Requests)
+	fmt.Fprintf(&p.out, "%d preemptions, %d tokens planned, %d recomputed\n", st.Preemptions, st.ScheduledTokens, st.RecomputedTokens)
+}

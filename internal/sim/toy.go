@@ -1,0 +1,146 @@
+package sim
+
+import (
+	"github.com/quire-ai/quire/kv"
+	"github.com/quire-ai/quire/sched"
+)
+
+// toy stands in for the model. Like one it keeps what it computed in blocks, and reads the history of a token back
+// through the block table: each slot holds a digest of its token and everything before it, and a digest is computed from
+// the digests that the table leads to. So a wrong, stale or unwritten block changes the tokens, while right ones make
+// them a function of the prompt alone, whatever was batched, chunked, preempted, shared or loaded.
+type toy struct {
+	blockSize int
+	memory    [][]uint64 // [block][slot]
+	seqs      map[sched.RequestID]*toySeq
+	ends      map[sched.RequestID]map[int]int32 // request → output position → the token to sample there
+}
+
+// toySeq is what an executor remembers of a request between plans.
+type toySeq struct {
+	table []kv.BlockID
+	last  int32 // sampled last: what is computed next if its id was not known when the plan was made
+}
+
+func newToy(blocks, blockSize int) *toy {
+	y := &toy{blockSize: blockSize, seqs: map[sched.RequestID]*toySeq{}, ends: map[sched.RequestID]map[int]int32{}}
+	y.memory = make([][]uint64, blocks+1)
+	for b := range y.memory {
+		y.memory[b] = make([]uint64, blockSize)
+	}
+	return y
+}
+
+// history is a run of digests: what attention over the slots before a token comes to.
+type history struct {
+	blocks uint64 // over the last slots of the full blocks
+	prev   uint64 // of the token before
+}
+
+// next returns the digest of a token that follows.
+func (h history) next(token int32) uint64 {
+	x := h.blocks*0x9e3779b97f4a7c15 ^ h.prev ^ uint64(token)<<32 + uint64(token) + 1
+	x ^= x >> 30
+	x *= 0xbf58476d1ce4e5b9
+	x ^= x >> 27
+	x *= 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// push takes the digest at position p into the history.
+func (h *history) push(digest uint64, p, blockSize int) {
+	h.prev = digest
+	if (p+1)%blockSize == 0 {
+		h.blocks = h.blocks*31 + digest
+	}
+}
+
+// sampleOf returns the token that a digest leads to.
+func sampleOf(digest uint64) int32 { return int32(digest%50000) + 3 }
+
+// read returns the history before position p, as it stands in memory.
+func (y *toy) read(table []kv.BlockID, p int) history {
+	var h history
+	for b := range p / y.blockSize {
+		h.blocks = h.blocks*31 + y.memory[table[b]][y.blockSize-1]
+	}
+	if p > 0 {
+		h.prev = y.memory[table[(p-1)/y.blockSize]][(p-1)%y.blockSize]
+	}
+	return h
+}
+
+// run computes a plan and returns its outputs.
+func (y *toy) run(p *sched.Plan) []sched.StepOutput {
+	for _, id := range p.Finished {
+		delete(y.seqs, id)
+	}
+	var outs []sched.StepOutput
+	for i := range p.Requests {
+		r := &p.Requests[i]
+		q := y.seqs[r.ID]
+		if q == nil {
+			q = &toySeq{}
+			y.seqs[r.ID] = q
+		}
+		if r.Kind != sched.KindRunning {
+			q.table = q.table[:0]
+		}
+		q.table = append(q.table, r.Blocks...)
+		digest := y.compute(q, r)
+		if r.Sample {
+			token := sampleOf(digest)
+			if t, ok := y.ends[r.ID][r.Outputs]; ok {
+				token = t
+			}
+			q.last = token
+			outs = append(outs, sched.StepOutput{ID: r.ID, Tokens: []int32{token}})
+		}
+	}
+	return outs
+}
+
+// compute fills the slots of a row's tokens and returns the last digest.
+func (y *toy) compute(q *toySeq, r *sched.Planned) uint64 {
+	h := y.read(q.table, r.From)
+	for p := r.From; p < r.From+r.N; p++ {
+		token := q.last
+		if p-r.From < len(r.Tokens) {
+			token = r.Tokens[p-r.From]
+		}
+		digest := h.next(token)
+		y.memory[q.table[p/y.blockSize]][p%y.blockSize] = digest
+		h.push(digest, p, y.blockSize)
+	}
+	return h.prev
+}
+
+// load fills the slots of tokens [from, to) of a sequence with what computing it would have put there.
+func (y *toy) load(table []kv.BlockID, tokens []int32, from, to int, bad func(kv.BlockID) bool) {
+	var h history
+	for p := range to {
+		digest := h.next(tokens[p])
+		h.push(digest, p, y.blockSize)
+		if b := table[p/y.blockSize]; p >= from && !bad(b) {
+			y.memory[b][p%y.blockSize] = digest
+		}
+	}
+}
+
+// solo returns the first n tokens that follow the prompt when nothing else is there.
+func solo(prompt []int32, n, blockSize int, ends map[int]int32) []int32 {
+	var h history
+	tokens := prompt
+	for p := range len(prompt) + n - 1 {
+		digest := h.next(tokens[p])
+		h.push(digest, p, blockSize)
+		if p >= len(prompt)-1 {
+			token := sampleOf(digest)
+			if t, ok := ends[p-len(prompt)+1]; ok {
+				token = t
+			}
+			tokens = append(tokens[:len(tokens):len(tokens)], token)
+		}
+	}
+	return tokens[len(prompt):]
+}
