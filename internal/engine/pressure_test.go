@@ -8,6 +8,7 @@ import (
 
 	"github.com/quire-ai/quire/internal/engine"
 	"github.com/quire-ai/quire/internal/executor/executortest"
+	"github.com/quire-ai/quire/internal/invariant"
 )
 
 // pressure is one case of the workload that stopped mistral.rs (PR #2043): many clients on a KV cache of exactly 4,096
@@ -43,7 +44,7 @@ func TestPressure2043(t *testing.T) {
 			{blocks: 128, blockSize: 32, budget: 4096, noCache: true},
 		} {
 			t.Run(fmt.Sprintf("%s/block=%d/budget=%d/cache=%t", c.name, s.blockSize, s.budget, !s.noCache), func(t *testing.T) {
-				if testing.Short() && (s.budget != 512 || s.noCache) {
+				if (testing.Short() || invariant.Enabled) && (s.budget != 512 || s.noCache) {
 					t.Skip("the first shape stands for the others")
 				}
 				synctest.Test(t, func(t *testing.T) { pressureCase(t, c, s, want) })
@@ -65,7 +66,7 @@ func pressureCase(t *testing.T, c pressure, s shape, want []result) {
 		inOrder = append(inOrder, r.ClientID)
 	}
 	waves := 1
-	if s.budget == 512 && s.blockSize == 16 && !s.noCache {
+	if s.budget == 512 && s.blockSize == 16 && !s.noCache && !invariant.Enabled { // audits after every step take their time
 		waves = 3
 	}
 	for range waves {
