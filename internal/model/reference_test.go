@@ -17,6 +17,7 @@ type reference struct {
 	c      *Config
 	f      *gguf.File
 	t      testing.TB
+	long   bool // long rope with its long factors
 	mu     sync.Mutex
 	floats map[string][]float32 // tensors dequantised so far
 }
@@ -193,8 +194,11 @@ func (r *reference) rope(layer int) *frequencies {
 	name := "rope_freqs.weight"
 	if spec.scaling == ropeLong {
 		name = "rope_factors_short.weight"
+		if r.long {
+			name = "rope_factors_long.weight"
+		}
 	}
-	if r.has(name) {
+	if r.has(name) && (spec == &r.c.global || spec.scaling == ropeLong) {
 		divisors, _ = r.weights(name)
 	}
 	rp := spec.build(divisors)

@@ -15,7 +15,10 @@ type machine struct {
 	blocks []int32
 }
 
-// setup says how a machine computes; the zero value is the fastest level, one thread, blocks of 16, steps of up to 64
+// fastest is the best level of this processor.
+func fastest() cpu.Level { return cpu.Levels()[len(cpu.Levels())-1] }
+
+// setup says how a machine computes; the zero value is the generic level, one thread, blocks of 16, steps of up to 64
 // rows and 512 tokens.
 type setup struct {
 	level     cpu.Level
