@@ -17,6 +17,7 @@ type Config struct {
 	DropLast    bool    // a prefix hit gives up its last block (a drafter with its own KV needs that block's hidden states)
 	Groups      []Group // empty means one group with full attention
 	Events      bool    // record events
+	Evictions   bool    // record which registered blocks are handed out again
 	MaxTokens   int     // longest sequence; 0 means no cap
 	MaxInFlight int     // most tokens of one request in flight at once: bounds what a sliding window holds; 0 means no cap
 	Seed        string  // of the root hash; empty means "0"
@@ -35,8 +36,16 @@ type Cache struct {
 	hasher   Hasher
 	adapters map[string]int32 // adapter name → number used in keys; 0 is none
 
-	hit    Hit // scratch of Lookup
-	events []Event
+	hit       Hit // scratch of Lookup
+	events    []Event
+	evictions []Eviction
+}
+
+// Eviction says that a block that held the content of a hash was handed out again. Until its new owner writes to it, the
+// content is still there to be copied.
+type Eviction struct {
+	Block BlockID
+	Hash  Hash
 }
 
 // NewCache returns an empty cache.
@@ -51,8 +60,8 @@ func NewCache(cfg Config) *Cache {
 	c := &Cache{cfg: cfg, pool: NewPool(cfg.Blocks), adapters: map[string]int32{}}
 	c.hasher.Root = RootHash(cfg.Seed)
 	c.hit.blocks = make([][]BlockID, len(cfg.Groups))
-	if cfg.Events {
-		c.pool.onDrop = c.dropped
+	if cfg.Events || cfg.Evictions {
+		c.pool.onDrop = c.evicted
 	}
 	return c
 }
@@ -364,6 +373,23 @@ func (c *Cache) Events() []Event { return c.events }
 
 // DropEvents forgets the first n events.
 func (c *Cache) DropEvents(n int) { c.events = append(c.events[:0], c.events[n:]...) }
+
+// Evictions returns the evictions recorded so far, oldest first: a view, valid until the next change. Blocks of adapters
+// and of further groups are not among them.
+func (c *Cache) Evictions() []Eviction { return c.evictions }
+
+// DropEvictions forgets them.
+func (c *Cache) DropEvictions() { c.evictions = c.evictions[:0] }
+
+// evicted notes that a registered block is being handed out again.
+func (c *Cache) evicted(b BlockID) {
+	if c.cfg.Events {
+		c.dropped(b)
+	}
+	if x := &c.pool.blocks[b]; c.cfg.Evictions && x.adapter == 0 && x.group == 0 {
+		c.evictions = append(c.evictions, Eviction{Block: b, Hash: x.hash})
+	}
+}
 
 func (c *Cache) dropped(b BlockID) {
 	x := &c.pool.blocks[b]

@@ -114,7 +114,7 @@ func (c *Config) lookahead() int {
 func (c *Config) cacheConfig() kv.Config {
 	return kv.Config{
 		Blocks: c.Blocks + 1, BlockSize: c.BlockSize, Caching: !c.NoPrefixCaching, DropLast: c.DraftKV,
-		Groups: c.Groups, Events: c.KVEvents, MaxTokens: c.MaxModelLen,
+		Groups: c.Groups, Events: c.KVEvents, Evictions: c.Connector != nil, MaxTokens: c.MaxModelLen,
 		MaxInFlight: c.MaxNumBatchedTokens * c.depth(), Seed: c.HashSeed,
 	}
 }

@@ -38,8 +38,18 @@ type Load struct {
 	Number int   // 1 for the request's first load
 	From   int   // tokens [From, From+Tokens) are to be loaded
 	Tokens int
+	Hashes []kv.Hash    // of the request's full blocks; a view, valid until the next call of Apply or Schedule
 	Async  bool         // false: before the step's rows run; failures are reported with the step
 	Blocks []kv.BlockID // the whole block table of the first group; a view, as in Planned
+}
+
+// Filled is a run of blocks that a retired step completed: full, computed and registered. A connector may copy them out
+// of the pool before the next plan is executed. The slices are views, valid until the next call of Apply or Schedule.
+type Filled struct {
+	ID       RequestID
+	From, To int          // the blocks [From, To) of the request are the new ones
+	Hashes   []kv.Hash    // of the request's full blocks, from its first
+	Blocks   []kv.BlockID // of the request, from its first
 }
 
 // loadMatch is an external hit between lookup and admission.

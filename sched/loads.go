@@ -30,7 +30,8 @@ func (s *Scheduler) startLoad(r *request, a allocation, from int) {
 	}
 	blocks := r.table.Blocks(0, 0)
 	s.plan.Loads = append(s.plan.Loads, Load{
-		ID: r.ID, Epoch: r.epoch, Number: r.loaded, From: from, Tokens: a.external, Async: a.async, Blocks: blocks,
+		ID: r.ID, Epoch: r.epoch, Number: r.loaded, From: from, Tokens: a.external, Async: a.async,
+		Blocks: blocks, Hashes: r.chain.Hashes,
 	})
 	s.changes = append(s.changes, Change{Kind: Loading, ID: r.ID, Epoch: r.epoch, Blocks: len(blocks)})
 }

@@ -35,7 +35,8 @@ type Plan struct {
 	Preempted   []RequestID
 	Finished    []RequestID // ended since the last plan: the executor may forget them
 	Loads       []Load
-	Changes     []Change // what Schedule did, as Apply returns it for events
+	Evicted     []kv.Eviction // with a Connector: blocks whose content this step, or its loads, will overwrite
+	Changes     []Change      // what Schedule did, as Apply returns it for events
 
 	eventsBefore uint64 // KV events recorded before this plan was made
 }
@@ -68,7 +69,7 @@ func (p *Plan) Idle() bool { return len(p.Requests) == 0 }
 func (p *Plan) reset(step uint64) {
 	*p = Plan{
 		Step: step, Requests: p.Requests[:0], Preempted: p.Preempted[:0], Finished: p.Finished[:0],
-		Loads: p.Loads[:0], Changes: p.Changes[:0],
+		Loads: p.Loads[:0], Evicted: p.Evicted[:0], Changes: p.Changes[:0],
 	}
 }
 

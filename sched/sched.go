@@ -43,7 +43,8 @@ type Scheduler struct {
 	padding           []int32 // drafts that only the executor knows
 	recovering        bool    // the pass that recover runs
 	counters          Counters
-	eventsTaken       uint64 // KV events handed out
+	eventsTaken       uint64   // KV events handed out
+	filled            []Filled // by the step that the last Apply retired
 }
 
 // New returns an idle scheduler. The configuration must be valid; it panics otherwise.
@@ -109,6 +110,7 @@ func (s *Scheduler) chunkedLen(n int) int {
 // Apply takes in one event and returns what it changed. The slice is valid until the next call of Apply or Schedule.
 func (s *Scheduler) Apply(ev Event) []Change {
 	s.changes = s.applied[:0]
+	s.filled = s.filled[:0]
 	switch ev := ev.(type) {
 	case *StepDone:
 		s.stepDone(ev)

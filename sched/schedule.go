@@ -35,6 +35,7 @@ func (s *Scheduler) begin() {
 	s.plan.Preempted = append(s.plan.Preempted, s.preempted...)
 	s.preempted = s.preempted[:0]
 	s.loras = s.loras[:0]
+	s.cache.DropEvictions()
 	s.preemptedInPass, s.prefillPlanned, s.padding = false, false, s.padding[:0]
 	for range s.cfg.SpecTokens {
 		s.padding = append(s.padding, -1)
@@ -172,6 +173,7 @@ func (s *Scheduler) commit() {
 	}
 	p.Finished = append(p.Finished, s.finished...)
 	s.finished = s.finished[:0]
+	p.Evicted = append(p.Evicted, s.cache.Evictions()...)
 	p.Changes = s.changes
 	s.changes = nil
 	s.counters.Steps++

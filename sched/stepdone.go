@@ -78,14 +78,33 @@ func (s *Scheduler) rowDone(item *Planned, out *StepOutput, stepErr string) {
 	switch {
 	case stepErr != "":
 		s.rowFailed(r, item, stepErr)
+		return
 	case out != nil && out.Err != "":
 		s.rowFailed(r, item, out.Err)
+		return
 	case item.Sample && (out == nil || len(out.Tokens) == 0):
 		s.rowFailed(r, item, "the executor returned no token")
-	case out != nil:
+		return
+	}
+	if s.cfg.Connector != nil && !late {
+		s.noteFilled(r, item)
+	}
+	if out != nil {
 		s.take(r, item, out, late)
 	}
 }
+
+// noteFilled offers the blocks that a row completed to the connector. The blocks of adapters stay in the pool.
+func (s *Scheduler) noteFilled(r *request, item *Planned) {
+	from, to := item.From/s.cfg.BlockSize, min((item.From+item.N)/s.cfg.BlockSize, r.table.Registered(0))
+	if from < to && r.LoRA == "" {
+		s.filled = append(s.filled, Filled{ID: r.ID, From: from, To: to, Hashes: r.chain.Hashes, Blocks: r.table.Blocks(0, 0)})
+	}
+}
+
+// Filled returns what the step that was just applied completed, for connectors: a view, valid until the next call of
+// Apply or Schedule. Without a connector it is empty.
+func (s *Scheduler) Filled() []Filled { return s.filled }
 
 // take appends the row's tokens, until one ends the request.
 func (s *Scheduler) take(r *request, item *Planned, out *StepOutput, late bool) {
