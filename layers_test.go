@@ -43,7 +43,8 @@ const layers = `
 	sched, sample < executor/executortest;
 
 	# Around the core: one owner, thin shells.
-	sched, sample, tokenizer, invariant < engine;
+	sched < record;
+	sched, sample, tokenizer, invariant, record < engine;
 	catalog, chat, executor, engine, tokenizer < llm;
 	llm < quire;
 	sched, invariant < sim;
