@@ -43,7 +43,7 @@ const layers = `
 	sched, sample < executor/executortest;
 
 	# Around the core: one owner, thin shells.
-	sched < record;
+	sched < record < cmd/quire;
 	sched, sample, tokenizer, invariant, record < engine;
 	catalog, chat, executor, engine, tokenizer < llm;
 	llm < quire;

@@ -16,6 +16,7 @@ import (
 type simCmd struct {
 	Trace  simTraceCmd  `cmd:"" help:"Replay recorded schedules and compare every decision."`
 	Script simScriptCmd `cmd:"" help:"Run plays for the scheduler and compare what they print."`
+	Replay simReplayCmd `cmd:"" help:"Replay what quire serve --record wrote, and compare every plan."`
 }
 
 // simScriptCmd runs scripts in the language of docs/simulation.md.

@@ -3,12 +3,14 @@ package engine
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"slices"
 	"strconv"
 	"sync"
 	"time"
 
+	"github.com/quire-ai/quire/internal/record"
 	"github.com/quire-ai/quire/internal/sample"
 	"github.com/quire-ai/quire/sched"
 )
@@ -39,6 +41,9 @@ type Config struct {
 	// LogInterval is the time between lines about throughput while there is work; 0 means ten seconds, negative none.
 	LogInterval time.Duration
 	Observer    Observer
+	// Record, if not nil, is given a record of all that the scheduler is told and decides (package record). Writing it is
+	// the loop's work, so it should be a file.
+	Record io.Writer
 	// Log may be nil.
 	Log *slog.Logger
 }
@@ -67,8 +72,8 @@ func (c Config) withDefaults() Config {
 type Engine struct {
 	cfg   Config
 	exec  Executor
-	sched *sched.Scheduler // owned by the loop, but for Admissible and MaxTokens
-	start time.Time        // the clock of the scheduler begins here
+	sched *record.Scheduler // owned by the loop, but for Admissible and MaxTokens
+	start time.Time         // the clock of the scheduler begins here
 
 	loop loop
 	wake chan struct{} // capacity 1; filled when the inbox has something or the engine closes
@@ -100,7 +105,7 @@ type inbox struct {
 // New starts an engine over an executor, which it owns from now on. The scheduler's configuration must be valid.
 func New(cfg Config, ex Executor) *Engine {
 	e := &Engine{
-		cfg: cfg.withDefaults(), exec: ex, sched: sched.New(cfg.Sched), start: time.Now(),
+		cfg: cfg.withDefaults(), exec: ex, sched: record.New(cfg.Sched, cfg.Record), start: time.Now(),
 		wake: make(chan struct{}, 1), busy: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 	e.loop.init(e)

@@ -19,6 +19,8 @@ type loop struct {
 	touched  []*Handle      // of the step in hand, in plan order
 	now      time.Time
 	observer Observer
+
+	recordEnded bool // and the log has said so
 }
 
 // progress is the loop's record of a request.
@@ -47,6 +49,7 @@ func (l *loop) init(e *Engine) {
 // run turns until the engine is closed. A panic, which is a fault of Quire, ends every request with an error.
 func (l *loop) run() {
 	defer close(l.e.done)
+	defer l.flushRecord()
 	defer func() {
 		if cause := recover(); cause != nil {
 			l.fail(&FailedError{Cause: cause, Stack: debug.Stack()})
@@ -75,11 +78,20 @@ func (l *loop) turn() bool {
 			invariant.Check(err == nil, "executor forgets finished requests: %v", err)
 		}
 		l.e.status.parked(l)
+		l.flushRecord()
 		<-l.e.wake
 		return true
 	}
 	l.execute(plan)
 	return true
+}
+
+// flushRecord brings the record of decisions up to date. A record that cannot be written ends, and says so once.
+func (l *loop) flushRecord() {
+	if err := l.e.sched.Flush(); err != nil && !l.recordEnded {
+		l.recordEnded = true
+		l.e.cfg.Log.Error("the record of decisions has ended", slog.Any("error", err))
+	}
 }
 
 // receive takes in the requests and aborts that came since it was called last.

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/quire-ai/quire/internal/engine"
 	"github.com/quire-ai/quire/internal/executor/executortest"
 	"github.com/quire-ai/quire/internal/invariant"
+	"github.com/quire-ai/quire/internal/record"
 )
 
 // pressure is one case of the workload that stopped mistral.rs (PR #2043): many clients on a KV cache of exactly 4,096
@@ -32,7 +34,7 @@ func pressures() []pressure {
 }
 
 // TestPressure2043: every request ends with the text it has alone, few are preempted and none often, equal ones end in
-// order, and nothing is left behind; again in a second and a third wave.
+// order, nothing is left behind, and the record of the run replays; again in a second and a third wave.
 func TestPressure2043(t *testing.T) {
 	for _, c := range pressures() {
 		want := each(len(c.requests), func(i int) result { return alone(c.requests[i], executortest.Options{}) })
@@ -55,7 +57,9 @@ func TestPressure2043(t *testing.T) {
 
 func pressureCase(t *testing.T, c pressure, s shape, want []result) {
 	var order []string
+	var written bytes.Buffer
 	s.config = func(cfg *engine.Config) {
+		cfg.Record = &written
 		cfg.Observer.Finished = func(f engine.FinishInfo) { order = append(order, f.ClientID) }
 	}
 	e, _ := newEngine(s)
@@ -79,5 +83,11 @@ func pressureCase(t *testing.T, c pressure, s shape, want []result) {
 		if c.equal && !slices.Equal(order, inOrder) {
 			t.Errorf("equal requests ended in the order %v", order)
 		}
+	}
+	ran := e.Snapshot().Preemptions
+	e.Close()
+	replayed, err := record.Replay(&written)
+	if err != nil || replayed.Stats.Preemptions != ran || replayed.Requests != waves*len(c.requests) {
+		t.Errorf("replay: %+v, %v; want %d requests and %d preemptions", replayed, err, waves*len(c.requests), ran)
 	}
 }
