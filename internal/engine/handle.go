@@ -116,7 +116,10 @@ func (h *Handle) poll() (*Token, *Finish, error) {
 	if h.head < len(h.tokens) {
 		return tok, nil, nil
 	}
-	if tok == nil && h.err != nil {
+	if h.err != nil && tok != nil {
+		return tok, nil, nil // the error comes after the last token, not in its place
+	}
+	if h.err != nil {
 		return nil, nil, h.err
 	}
 	return tok, h.finish, nil
