@@ -25,8 +25,9 @@ type Config struct {
 
 // Hit is the result of a lookup: Tokens leading tokens are cached. It is valid until the next lookup.
 type Hit struct {
-	Tokens int
-	blocks [][]BlockID // [group], null blocks where the window does not reach
+	Tokens  int
+	Tainted bool        // it ends before a block whose content is bad and will be computed again
+	blocks  [][]BlockID // [group], null blocks where the window does not reach
 }
 
 // Cache is the KV cache of one model: the pool, the prefix cache and the rules of its groups. It belongs to one caller.
@@ -83,7 +84,7 @@ func (c *Cache) Extend(chain *Chain, tokens []int32) {
 // linear in the run; it changes nothing, so it may be repeated.
 func (c *Cache) Lookup(chain *Chain, maxTokens int) *Hit {
 	h := &c.hit
-	h.Tokens = 0
+	h.Tokens, h.Tainted = 0, false
 	for g := range h.blocks {
 		h.blocks[g] = h.blocks[g][:0]
 	}
@@ -123,6 +124,10 @@ func (c *Cache) lookupGroup(hashes []Hash, g int, adapter int32) int {
 			if !ok {
 				break
 			}
+			if c.pool.Tainted(b) {
+				c.hit.Tainted = true
+				break
+			}
 			out = append(out, b)
 		}
 		return len(out)
@@ -138,7 +143,7 @@ func (c *Cache) lookupGroup(hashes []Hash, g int, adapter int32) int {
 	run := 0
 	for i := len(hashes) - 1; i >= 0; i-- {
 		b, ok := c.pool.Lookup(&hashes[i], g, adapter)
-		if !ok {
+		if !ok || c.pool.Tainted(b) {
 			run = 0
 			continue
 		}
@@ -321,6 +326,39 @@ func (c *Cache) Unregister(t *Table, first int) {
 			c.Forget(gt.blocks[i])
 		}
 		gt.registered = min(gt.registered, first)
+	}
+}
+
+// ForgetUnshared takes the table's blocks from index first on out of the prefix cache, unless another table holds them too.
+func (c *Cache) ForgetUnshared(t *Table, first int) {
+	for g := range t.groups {
+		gt := &t.groups[g]
+		for i := first; i < gt.registered; i++ {
+			if c.pool.Refs(gt.blocks[i]) == 1 {
+				c.Forget(gt.blocks[i])
+			}
+		}
+	}
+}
+
+// Taint marks the table's registered blocks from index first on as bad: their holder computes them again. Until Clean they
+// are not hit.
+func (c *Cache) Taint(t *Table, first int) {
+	for g := range t.groups {
+		gt := &t.groups[g]
+		for i := first; i < gt.registered; i++ {
+			c.pool.Taint(gt.blocks[i])
+		}
+	}
+}
+
+// Clean takes the mark off the table's blocks with index first to end−1: they are being computed.
+func (c *Cache) Clean(t *Table, first, end int) {
+	for g := range t.groups {
+		gt := &t.groups[g]
+		for i := first; i < min(end, gt.registered); i++ {
+			c.pool.Clean(gt.blocks[i])
+		}
 	}
 }
 

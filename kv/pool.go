@@ -28,6 +28,7 @@ type block struct {
 	adapter int32
 	group   uint8
 	hashed  bool
+	tainted bool // registered, but its content is bad and will be computed again: not to be hit
 }
 
 // Pool is the set of all blocks: free or referenced, registered or not.
@@ -152,11 +153,21 @@ func (p *Pool) release(b, after BlockID) BlockID {
 	return b
 }
 
-// Lookup returns the oldest block registered under hash for the group and adapter.
-func (p *Pool) Lookup(hash *Hash, group int, adapter int32) (BlockID, bool) {
+// Lookup returns the oldest block registered under hash for the group and adapter. A tainted block is returned as such:
+// its holder will fill it, nobody else may count on it.
+func (p *Pool) Lookup(hash *Hash, group int, adapter int32) (b BlockID, ok bool) {
 	slot, ok := p.find(key{hash, uint8(group), adapter})
 	return p.index.slots[slot], ok
 }
+
+// Taint marks a registered block whose content turned out bad. Its holder computes it again and calls Clean then.
+func (p *Pool) Taint(b BlockID) { p.blocks[b].tainted = p.blocks[b].hashed }
+
+// Clean takes the mark off.
+func (p *Pool) Clean(b BlockID) { p.blocks[b].tainted = false }
+
+// Tainted tells whether b is marked.
+func (p *Pool) Tainted(b BlockID) bool { return p.blocks[b].tainted }
 
 // Register enters a full, referenced block into the prefix cache.
 func (p *Pool) Register(b BlockID, hash *Hash, group int, adapter int32) {
@@ -203,7 +214,7 @@ func (p *Pool) Unregister(b BlockID) {
 			p.index.slots[slot] = x.newer
 		}
 	}
-	x.hashed = false
+	x.hashed, x.tainted = false, false
 	x.older, x.newer = nullBlock, nullBlock
 }
 
@@ -214,7 +225,7 @@ func (p *Pool) Reset() bool {
 	}
 	for b := range p.blocks {
 		x := &p.blocks[b]
-		x.hashed, x.older, x.newer = false, nullBlock, nullBlock
+		x.hashed, x.tainted, x.older, x.newer = false, false, nullBlock, nullBlock
 	}
 	clear(p.index.slots)
 	p.index.keys = 0

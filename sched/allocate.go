@@ -46,6 +46,9 @@ func (s *Scheduler) allocate(a allocation) bool {
 		s.cache.Attach(&r.table, a.hit, total, a.external > 0)
 	}
 	s.cache.Grow(&r.table, slots)
+	if full := r.computed / s.cfg.BlockSize; r.table.Registered(0) > full && !a.admission {
+		s.cache.Clean(&r.table, full, (total+a.n)/s.cfg.BlockSize)
+	}
 	if !a.async {
 		s.cache.Register(&r.table, &r.chain, r.tokens[:min(total+a.n, len(r.tokens))])
 	}

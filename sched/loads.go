@@ -110,25 +110,66 @@ func (s *Scheduler) badBlocks(bad []kv.BlockID) {
 	if len(bad) == 0 {
 		return
 	}
+	fatal := s.cfg.LoadFailure == Fail
 	for r := range s.deferred.all {
-		if r.state == WaitingForRemoteKVs && r.load.inFlight() && s.truncateLoad(r, bad) {
-			s.spoil(r)
+		switch {
+		case r.state == WaitingForRemoteKVs && r.load.inFlight():
+			if s.truncateLoad(r, bad) {
+				s.spoil(r, fatal)
+			}
+		case r.holdsAny(bad):
+			s.startOver(r, RuleBadIsBad)
 		}
 	}
-	remade := make(map[kv.BlockID]bool) // bad blocks that a request seen before will fill
-	for _, r := range s.running {
-		if s.truncateRunning(r, bad, remade) {
-			s.spoil(r)
+	s.spoilRunning(nil, bad, fatal)
+}
+
+// spoilRunning takes back the computed tokens of running requests from the first bad block on. One of them computes the
+// bad blocks again, where they stand; if r is given, it is r that was to fill them, and it ends. The others are preempted,
+// the youngest first: two rows must not fill one slot.
+func (s *Scheduler) spoilRunning(r *request, bad []kv.BlockID, fatal bool) {
+	kept := r
+	var others []*request
+	for _, o := range s.running {
+		if o == r || !s.truncateRunning(o, bad, fatal) {
+			continue
 		}
+		s.spoil(o, fatal)
+		if kept == nil || fatal {
+			kept = o
+			continue
+		}
+		others = append(others, o)
+	}
+	for _, o := range slices.Backward(others) {
+		s.running = slices.DeleteFunc(s.running, func(x *request) bool { return x == o })
+		s.preempted = append(s.preempted, o.ID)
+		s.changes = append(s.changes, Change{Kind: Recovered, ID: o.ID, Rule: RuleBadIsBad, Note: "shares a bad block"})
+		s.preempt(o)
+		o.discardInFlight()
 	}
 }
 
-// spoil notes that some of r's blocks are bad.
-func (s *Scheduler) spoil(r *request) {
+// holdsAny tells whether one of the blocks is in the table of r's first cache group.
+func (r *request) holdsAny(blocks []kv.BlockID) bool {
+	for _, b := range r.table.Blocks(0, 0) {
+		if containsBlock(blocks, b) {
+			return true
+		}
+	}
+	return false
+}
+
+// spoil notes that some of r's blocks are bad. What its rows in flight return means nothing.
+func (s *Scheduler) spoil(r *request, fatal bool) {
+	if r.state == Running {
+		r.discardInFlight()
+	}
 	if !r.spoiled {
 		r.spoiled = true
 		s.spoiled = append(s.spoiled, r)
 	}
+	r.spoiledFatally = r.spoiledFatally || fatal
 }
 
 // truncateLoad cuts a loading request's computed tokens at the first bad block and tells whether there was one.
@@ -146,10 +187,9 @@ func (s *Scheduler) truncateLoad(r *request, bad []kv.BlockID) bool {
 	return false
 }
 
-// truncateRunning does the same for a running request, whose synchronous load failed. A bad block that several share
-// is computed by the first of them; the others may count on it.
-func (s *Scheduler) truncateRunning(r *request, bad []kv.BlockID, remade map[kv.BlockID]bool) bool {
-	affected, cut := false, false
+// truncateRunning does the same for a running request. Its blocks from there on stay registered but are not hit before
+// they were computed again; if the request is to fail, they leave the prefix cache.
+func (s *Scheduler) truncateRunning(r *request, bad []kv.BlockID, fatal bool) bool {
 	counted := r.computed - r.retiring // the retiring step's own tokens are dropped in any case
 	end := (counted + s.cfg.BlockSize - 1) / s.cfg.BlockSize
 	blocks := r.table.Blocks(0, 0)
@@ -157,36 +197,28 @@ func (s *Scheduler) truncateRunning(r *request, bad []kv.BlockID, remade map[kv.
 		if !containsBlock(bad, b) {
 			continue
 		}
-		affected = true
-		if remade[b] {
-			continue
-		}
-		remade[b] = true
-		if cut {
-			continue
-		}
-		cut = true
 		r.computed = i * s.cfg.BlockSize
-		if s.cfg.LoadFailure == Fail {
+		if fatal {
 			s.cache.Unregister(&r.table, i)
+		} else {
+			s.cache.Taint(&r.table, i)
 		}
+		return true
 	}
-	if affected && !cut {
-		r.computed = counted
-	}
-	return affected
+	return false
 }
 
-// settleSpoiled closes the matter of bad blocks: under Fail their requests end, in order of id; under Recompute they go
-// on from where their KV is good.
+// settleSpoiled closes the matter of bad blocks: if a load failed under Fail, their requests end, in order of id; else they
+// go on from where their KV is good.
 func (s *Scheduler) settleSpoiled() {
 	if len(s.spoiled) == 0 {
 		return
 	}
 	slices.SortFunc(s.spoiled, func(a, b *request) int { return cmp.Compare(a.ID, b.ID) })
 	for _, r := range s.spoiled {
-		r.spoiled = false
-		if s.cfg.LoadFailure == Fail && !r.state.Finished() {
+		fatal := r.spoiledFatally
+		r.spoiled, r.spoiledFatally = false, false
+		if fatal && !r.state.Finished() {
 			s.finish(r, ending{reason: ReasonError, err: errors.New("external KV could not be loaded")})
 		}
 	}

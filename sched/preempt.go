@@ -13,9 +13,17 @@ func (s *Scheduler) preempt(r *request) {
 	s.release(r)
 	r.computed, r.placeholders, r.spec = 0, 0, r.spec[:0]
 	r.prefilling = false
-	r.stale = r.inFlight
-	r.dropStale = false
+	r.stale = r.inFlight - r.discard
 	s.waiting.pushFront(r)
+}
+
+// discardInFlight makes the outputs of r's rows in flight mean nothing: they were computed from KV or weights that are no
+// longer its own.
+func (r *request) discardInFlight() {
+	r.epoch++
+	r.dropBefore = r.epoch
+	r.stale, r.discard = 0, r.inFlight
+	r.placeholders, r.spec = 0, r.spec[:0]
 }
 
 // release gives all blocks of r back, now or, if a step in flight may still write them and no one else orders the
@@ -29,6 +37,11 @@ func (s *Scheduler) release(r *request) {
 		return
 	}
 	s.changes = append(s.changes, Change{Kind: Released, ID: r.ID, Blocks: n})
+	if full := r.computed / s.cfg.BlockSize; r.table.Registered(0) > full {
+		// Bad blocks that were still to be computed again. Whoever else holds one computes it.
+		s.cache.ForgetUnshared(&r.table, full)
+		s.changes = append(s.changes, Change{Kind: Recovered, ID: r.ID, Rule: RuleBadIsBad, Note: "its bad blocks leave the prefix cache"})
+	}
 	if s.fenced() && r.inFlight > 0 {
 		s.fence.add(s.cache.Detach(&r.table, s.fence.take()))
 		return

@@ -42,14 +42,15 @@ type request struct {
 	table  kv.Table // blocks held
 	spec   []int32  // drafts to verify in the next step
 
-	computed     int  // tokens whose KV is computed, or will be once the steps in flight are done
-	placeholders int  // outputs in flight whose ids are not known yet (asynchronous scheduling)
-	inFlight     int  // tokens in steps not yet retired
-	stale        int  // of those, tokens scheduled before the last preemption
-	dropStale    bool // discard the outputs of stale tokens instead of delivering them
-	prefillChunk bool // the last plan left known tokens to compute
-	prefilling   bool // an admitted prefill or load whose remaining blocks others' loads must leave free
-	cached       int  // tokens found computed at first admission, −1 before
+	computed     int   // tokens whose KV is computed, or will be once the steps in flight are done
+	placeholders int   // outputs in flight whose ids are not known yet (asynchronous scheduling)
+	inFlight     int   // tokens in steps not yet retired
+	stale        int   // of those, tokens scheduled before the last preemption, whose outputs are still delivered
+	discard      int   // of those, tokens whose outputs mean nothing
+	dropBefore   Epoch // rows planned in an older epoch than this are the ones to discard
+	prefillChunk bool  // the last plan left known tokens to compute
+	prefilling   bool  // an admitted prefill or load whose remaining blocks others' loads must leave free
+	cached       int   // tokens found computed at first admission, −1 before
 	preemptions  int
 	highWater    int // most tokens ever computed: what lies below is recomputation
 
@@ -68,6 +69,7 @@ type request struct {
 	planned          int      // index into the plan being built, −1 if not planned
 	retiring         int      // tokens of the step that is being taken in, while bad blocks are looked for
 	spoiled          bool     // running on blocks that turned out bad: the row of the retiring step means nothing
+	spoiledFatally   bool     // and it ends for that
 	sending          bool     // finished, and a transfer out of its blocks is still running
 }
 
@@ -84,9 +86,6 @@ func (r *request) before(o *request) bool {
 	}
 	return r.ID < o.ID
 }
-
-// holds tells whether b is in the table of r's first cache group.
-func (r *request) holds(b kv.BlockID) bool { return containsBlock(r.table.Blocks(0, 0), b) }
 
 func contains(ids []int32, id int32) bool {
 	for _, x := range ids {

@@ -18,4 +18,9 @@ const (
 	// RuleReclaim: a lone running request that runs into the blocks of a parked finished load takes them instead of
 	// preempting itself.
 	RuleReclaim = "D4"
+
+	// RuleBadIsBad: a block that a load could not fill, or a failed row spoilt, is not hit before it was computed again;
+	// everybody who counted on it computes it; and it leaves the prefix cache if they end first. Upstream has one of them
+	// compute it, over as many steps as that takes, while others hit it.
+	RuleBadIsBad = "D5"
 )

@@ -198,7 +198,7 @@ func (s *Scheduler) reset(running bool) {
 			s.running = s.running[:len(s.running)-1]
 			s.preempted = append(s.preempted, r.ID)
 			s.preempt(r)
-			r.dropStale = true
+			r.discardInFlight()
 		}
 	}
 	c := Change{Kind: Reset}

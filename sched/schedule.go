@@ -147,8 +147,9 @@ func (s *Scheduler) withdraw(r *request) {
 		return
 	}
 	p := &s.plan.Requests[r.planned]
-	taken := r.table.Registered(0) - p.registered
-	s.cache.Unregister(&r.table, p.registered)
+	first := min(p.registered, p.From/s.cfg.BlockSize)
+	taken := r.table.Registered(0) - first
+	s.cache.Unregister(&r.table, first)
 	s.budget += p.N
 	s.plan.drop(r.planned)
 	c := Change{Kind: Withdrawn, ID: r.ID, Blocks: taken}

@@ -192,7 +192,7 @@ func (s *Scheduler) Explain() Explanation {
 		e.Why = "its external KV is being loaded"
 	case r.state == WaitingForGrammar:
 		e.Why = "its grammar is being compiled"
-	case r.stale > 0 && !r.dropStale:
+	case r.stale > 0:
 		e.Why = "tokens of its last life are in flight"
 	case len(s.running) >= s.cfg.MaxNumSeqs:
 		e.Why = fmt.Sprintf("%d of %d requests are running", len(s.running), s.cfg.MaxNumSeqs)

@@ -24,16 +24,7 @@ func (s *Scheduler) stepDone(ev *StepDone) {
 	}
 	s.inFlight = append(s.inFlight[:0], s.inFlight[1:]...)
 	s.retireStep()
-	if len(ev.Bad) > 0 {
-		for i := range p.Requests {
-			p.Requests[i].r.retiring = p.Requests[i].N
-		}
-		s.badBlocks(ev.Bad)
-		for i := range p.Requests {
-			p.Requests[i].r.retiring = 0
-		}
-	}
-	s.distrust(p, ev)
+	s.spoilStep(p, ev)
 	next := 0 // cursor into ev.Outputs, which are in plan order
 	for i := range p.Requests {
 		item := &p.Requests[i]
@@ -51,6 +42,38 @@ func (s *Scheduler) stepDone(ev *StepDone) {
 	s.settle()
 }
 
+// spoilStep looks for blocks of the step that hold bad KV: those that its synchronous loads could not fill, and those that
+// rows filled which failed. Everybody who computed on top of them must do so again.
+func (s *Scheduler) spoilStep(p *Plan, ev *StepDone) {
+	failed := ev.Err != ""
+	for i := range ev.Outputs {
+		failed = failed || ev.Outputs[i].Err != ""
+	}
+	if len(ev.Bad) == 0 && !failed {
+		return
+	}
+	for i := range p.Requests {
+		p.Requests[i].r.retiring = p.Requests[i].N
+	}
+	s.badBlocks(ev.Bad)
+	next := 0
+	for i := range p.Requests {
+		item := &p.Requests[i]
+		rowErr := ev.Err
+		if next < len(ev.Outputs) && ev.Outputs[next].ID == item.ID {
+			rowErr += ev.Outputs[next].Err
+			next++
+		}
+		if r := item.r; rowErr != "" && r.state == Running && item.epoch == r.epoch {
+			filled := r.table.Blocks(0, item.registered)
+			s.spoilRunning(r, filled[:r.table.Registered(0)-item.registered], false)
+		}
+	}
+	for i := range p.Requests {
+		p.Requests[i].r.retiring = 0
+	}
+}
+
 // settle ends what a step's end brings to light beyond its rows.
 func (s *Scheduler) settle() {
 	s.settleSpoiled()
@@ -66,14 +89,12 @@ func (s *Scheduler) rowDone(item *Planned, out *StepOutput, stepErr string) {
 	if r.state.Finished() {
 		return
 	}
+	if item.epoch < r.dropBefore {
+		r.discard -= item.N
+		return
+	}
 	if late {
 		r.stale -= item.N
-		if r.dropStale {
-			return
-		}
-	}
-	if r.spoiled {
-		return // its loaded KV was bad: computed was taken back, the row means nothing
 	}
 	switch {
 	case stepErr != "":

@@ -60,7 +60,7 @@ func (s *Scheduler) consider(r *request) verdict {
 	if !s.unpark(r) {
 		return passOver
 	}
-	if r.stale > 0 && !r.dropStale {
+	if r.stale > 0 {
 		return passOver // its tokens in flight will still be delivered: resuming now could sample a position twice
 	}
 	if r.LoRA != "" && s.cfg.MaxLoRAs > 0 && len(s.loras) >= s.cfg.MaxLoRAs && !s.adapterPlanned(r.LoRA) {
@@ -73,6 +73,9 @@ func (s *Scheduler) consider(r *request) verdict {
 	if looksUp {
 		a.hit = s.lookup(r)
 		local = a.hit.Tokens
+		if a.hit.Tainted {
+			s.changes = append(s.changes, Change{Kind: Recovered, ID: r.ID, Rule: RuleBadIsBad, Note: "its hit ends before a bad block"})
+		}
 		var ok bool
 		if m, ok = s.external(r, local); !ok {
 			return passOver
@@ -154,6 +157,7 @@ func (s *Scheduler) admit(r *request, a allocation, local int) {
 	}
 	p := s.planRequest(r, kind, a.n, 0)
 	p.Drafts = s.padding[:a.drafts]
+	p.registered = r.computed / s.cfg.BlockSize
 	if r.computed+a.n < len(r.tokens) {
 		r.prefilling = true
 	}

@@ -35,6 +35,7 @@ type playRequest struct {
 type playStep struct {
 	step    uint64
 	outputs []sched.StepOutput
+	filled  map[sched.RequestID][]kv.BlockID // by each row
 }
 
 // cueStore is a connector that answers as the script said.
@@ -144,7 +145,7 @@ func (p *play) pool(a *arguments) error {
 		return err
 	}
 	p.cfg, p.s, p.store = cfg, sched.New(cfg), store
-	p.toy = newToy(cfg.Blocks, cfg.BlockSize)
+	p.toy = newToy(cfg)
 	p.specs = map[sched.RequestID]*playRequest{}
 	p.flying, p.step = nil, 0
 	return nil

@@ -26,10 +26,18 @@ func (p *play) schedule(print bool) bool {
 		}
 	}
 	if !plan.Idle() {
-		p.flying = append(p.flying, playStep{step: plan.Step, outputs: p.toy.run(plan)})
+		f := playStep{step: plan.Step, outputs: p.toy.run(plan), filled: map[sched.RequestID][]kv.BlockID{}}
+		for i := range plan.Requests {
+			r := &plan.Requests[i]
+			f.filled[r.ID] = slices.Clone(p.toy.seqs[r.ID].table[r.From/p.cfg.BlockSize:])
+		}
+		p.flying = append(p.flying, f)
 	}
 	if err := p.s.Audit(); err != nil {
 		fmt.Fprintf(&p.out, "FAULT: %v\n", err)
+	}
+	if p.toy.fault != "" {
+		fmt.Fprintf(&p.out, "FAULT: %s\n", p.toy.fault)
 	}
 	return !plan.Idle() || len(plan.Loads) > 0 || len(plan.Preempted) > 0
 }
@@ -77,6 +85,9 @@ func (p *play) done(a *arguments) error {
 	for i := range ev.Outputs {
 		if ev.Outputs[i].ID == failed {
 			ev.Outputs[i] = sched.StepOutput{ID: failed, Err: "not a number"}
+			for _, b := range f.filled[failed] {
+				clear(p.toy.memory[b])
+			}
 		}
 	}
 	p.report(p.s.Apply(&ev), true)

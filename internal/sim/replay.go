@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/quire-ai/quire/kv"
 	"github.com/quire-ai/quire/sched"
 )
 
@@ -14,6 +15,7 @@ type driver struct {
 	h     *Header
 	s     *sched.Scheduler
 	store *store // nil without a connector
+	toy   *toy   // nil if outputs come from the formula
 	byID  map[sched.RequestID]*TraceRequest
 	order []*TraceRequest // by (arrive, index)
 	added int             // of order
@@ -58,6 +60,13 @@ func newDriver(h *Header) (*driver, error) {
 		return nil, err
 	}
 	d.s = sched.New(cfg)
+	switch h.Outputs {
+	case "":
+	case "history":
+		d.toy = newToy(cfg)
+	default:
+		return nil, fmt.Errorf("unknown source of outputs %q", h.Outputs)
+	}
 	for i := range h.Requests {
 		r := &h.Requests[i]
 		d.byID[sched.RequestID(r.ID)] = r
@@ -142,6 +151,9 @@ func (d *driver) addArrivals(l Line) {
 	for ; d.added < len(d.order) && d.order[d.added].Arrive <= d.step; d.added++ {
 		r := d.order[d.added]
 		ids = append(ids, r.ID)
+		if d.toy != nil {
+			d.toy.ends[sched.RequestID(r.ID)] = r.ends()
+		}
 		d.note(d.s.Apply(sched.AddRequest{Request: r.request()}), nil)
 		d.progress = true
 	}
@@ -166,6 +178,19 @@ func (d *driver) grammars() {
 // launch works out what the toy model will return for a plan, and begins its loads.
 func (d *driver) launch(p *sched.Plan) flight {
 	f := flight{step: p.Step, idle: p.Idle()}
+	for _, ld := range p.Loads {
+		d.store.begin(ld)
+		if d.toy != nil && !ld.Async {
+			d.fill(d.store.loads[ld.ID])
+		}
+	}
+	if !p.Idle() || len(p.Loads) > 0 {
+		d.progress = true
+	}
+	if d.toy != nil {
+		f.outputs = d.toy.run(p)
+		return f
+	}
 	for i := range p.Requests {
 		r := &p.Requests[i]
 		if !r.Sample {
@@ -185,13 +210,18 @@ func (d *driver) launch(p *sched.Plan) flight {
 		out.Drafts = make([]int32, d.h.Config.NumSpecTokens)
 		f.outputs = append(f.outputs, out)
 	}
-	for _, ld := range p.Loads {
-		d.store.begin(ld)
-	}
-	if !p.Idle() || len(p.Loads) > 0 {
-		d.progress = true
-	}
 	return f
+}
+
+// fill puts into the toy's memory what a load brings: its tokens, but not those of bad blocks, which hold rubbish.
+func (d *driver) fill(t transfer) {
+	r := d.byID[t.id]
+	tokens := append(r.promptTokens(), d.text[t.id]...)
+	bad := func(b kv.BlockID) bool { return slices.Contains(t.bad, b) }
+	d.toy.load(t.blocks, tokens, t.from, t.to, bad)
+	for _, b := range t.bad {
+		clear(d.toy.memory[b])
+	}
 }
 
 // update returns a batch and the connector's report to the scheduler.
@@ -199,6 +229,11 @@ func (d *driver) update(l Line, f flight) {
 	var rep report
 	if d.store != nil {
 		rep = d.store.take()
+	}
+	for _, t := range rep.received {
+		if d.toy != nil {
+			d.fill(t)
+		}
 	}
 	out := map[sched.RequestID][]int32{}
 	done := map[sched.RequestID]row{}

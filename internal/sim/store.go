@@ -15,6 +15,7 @@ type store struct {
 	ext       map[sched.RequestID]*storeEntry
 	sync      []kv.BlockID // blocks that synchronous loads could not fill since the last report
 	due       []transfer
+	loads     map[sched.RequestID]transfer // the last load of each request
 }
 
 type storeEntry struct {
@@ -28,10 +29,13 @@ type transfer struct {
 	at    int // step
 	send  bool
 	bad   []kv.BlockID
+
+	blocks   []kv.BlockID // of a load: the table then
+	from, to int          // tokens
 }
 
 func newStore(requests []TraceRequest, blockSize int) *store {
-	st := &store{blockSize: blockSize, ext: map[sched.RequestID]*storeEntry{}}
+	st := &store{blockSize: blockSize, ext: map[sched.RequestID]*storeEntry{}, loads: map[sched.RequestID]transfer{}}
 	for i := range requests {
 		if e := requests[i].External; e != nil {
 			st.ext[sched.RequestID(requests[i].ID)] = &storeEntry{Ext: *e}
@@ -87,11 +91,16 @@ func (st *store) begin(l sched.Load) {
 			}
 		}
 	}
+	t := transfer{
+		id: l.ID, epoch: l.Epoch, at: st.step + e.Latency, bad: bad,
+		blocks: slices.Clone(l.Blocks), from: l.From, to: l.From + l.Tokens,
+	}
+	st.loads[l.ID] = t
 	if !l.Async {
 		st.sync = append(st.sync, bad...)
 		return
 	}
-	st.due = append(st.due, transfer{id: l.ID, epoch: l.Epoch, at: st.step + e.Latency, bad: bad})
+	st.due = append(st.due, t)
 }
 
 // report is what a connector tells the scheduler with a step's update.

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"fmt"
+
 	"github.com/quire-ai/quire/kv"
 	"github.com/quire-ai/quire/sched"
 )
@@ -14,16 +16,24 @@ type toy struct {
 	memory    [][]uint64 // [block][slot]
 	seqs      map[sched.RequestID]*toySeq
 	ends      map[sched.RequestID]map[int]int32 // request → output position → the token to sample there
+
+	windows []int  // of the further cache groups, 0 for full attention
+	fault   string // the first block of a further group that does not hold what the first group's holds
 }
 
 // toySeq is what an executor remembers of a request between plans.
 type toySeq struct {
 	table []kv.BlockID
-	last  int32 // sampled last: what is computed next if its id was not known when the plan was made
+	more  [][]kv.BlockID // tables of the further groups
+	last  int32          // sampled last: what is computed next if its id was not known when the plan was made
 }
 
-func newToy(blocks, blockSize int) *toy {
+func newToy(cfg sched.Config) *toy {
+	blocks, blockSize := cfg.Blocks, cfg.BlockSize
 	y := &toy{blockSize: blockSize, seqs: map[sched.RequestID]*toySeq{}, ends: map[sched.RequestID]map[int]int32{}}
+	for i := 1; i < len(cfg.Groups); i++ {
+		y.windows = append(y.windows, cfg.Groups[i].Window)
+	}
 	y.memory = make([][]uint64, blocks+1)
 	for b := range y.memory {
 		y.memory[b] = make([]uint64, blockSize)
@@ -84,9 +94,15 @@ func (y *toy) run(p *sched.Plan) []sched.StepOutput {
 			y.seqs[r.ID] = q
 		}
 		if r.Kind != sched.KindRunning {
-			q.table = q.table[:0]
+			q.table, q.more = q.table[:0], nil
 		}
 		q.table = append(q.table, r.Blocks...)
+		for g, blocks := range r.MoreBlocks {
+			if len(q.more) <= g {
+				q.more = append(q.more, nil)
+			}
+			q.more[g] = append(q.more[g], blocks...)
+		}
 		digest := y.compute(q, r)
 		if r.Sample {
 			token := sampleOf(digest)
@@ -110,9 +126,27 @@ func (y *toy) compute(q *toySeq, r *sched.Planned) uint64 {
 		}
 		digest := h.next(token)
 		y.memory[q.table[p/y.blockSize]][p%y.blockSize] = digest
+		for g := range q.more {
+			y.checkWindow(q, r.ID, g, p)
+			y.memory[q.more[g][p/y.blockSize]][p%y.blockSize] = digest
+		}
 		h.push(digest, p, y.blockSize)
 	}
 	return h.prev
+}
+
+// checkWindow compares what a token at position p attends to in a further group with the first group.
+func (y *toy) checkWindow(q *toySeq, id sched.RequestID, g, p int) {
+	first := 0
+	if w := y.windows[g]; w > 0 {
+		first = max(0, p-w+1)
+	}
+	for j := first; j < p; j++ {
+		b := q.more[g][j/y.blockSize]
+		if y.memory[b][j%y.blockSize] != y.memory[q.table[j/y.blockSize]][j%y.blockSize] && y.fault == "" {
+			y.fault = fmt.Sprintf("request %s: group %d: token %d attends to token %d in block %d, which does not hold it", id, g+1, p, j, b)
+		}
+	}
 }
 
 // load fills the slots of tokens [from, to) of a sequence with what computing it would have put there.

@@ -33,6 +33,10 @@ type Header struct {
 	Ops       []Op           `json:"ops"`
 	MaxSteps  int            `json:"max_steps,omitzero"`
 	Commit    string         `json:"vllm_commit,omitzero"`
+
+	// Outputs says where output tokens come from: empty for a formula of request and position, so that they never depend
+	// on scheduling; "history" for the toy model, which reads each token's history back through the block table.
+	Outputs string `json:"outputs,omitzero"`
 }
 
 // TraceConfig is the scheduler's configuration under vLLM's names.
@@ -248,6 +252,18 @@ func (r *TraceRequest) output(k int) int32 {
 		return traceStop
 	}
 	return int32(mod(r.Index*611953+k*7907+77, 50000) + 3)
+}
+
+// ends returns the outputs at which the request's end is sampled.
+func (r *TraceRequest) ends() map[int]int32 {
+	ends := map[int]int32{}
+	if r.StopAt != nil {
+		ends[*r.StopAt] = traceStop
+	}
+	if r.EOSAt != nil {
+		ends[*r.EOSAt] = traceEOS
+	}
+	return ends
 }
 
 func mod(a, m int) int { return ((a % m) + m) % m }
