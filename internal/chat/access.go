@@ -131,7 +131,7 @@ func dunderAttribute(obj Value, name string) bool {
 		return true
 	case "__len__", "__getitem__", "__iter__", "__contains__":
 		switch obj.(type) {
-		case Str, markup, *List, tuple, *Dict:
+		case Str, markup, *List, tuple, *group, *Dict, rangeValue:
 			return true
 		}
 	case "__globals__", "__code__", "__closure__", "__dict__", "__module__":
@@ -284,10 +284,11 @@ func (in *interp) slice(obj Value, bounds [3]Value) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	start, step, count, err := sliceBounds(bounds, n)
+	start, stop, step, err := sliceBounds(bounds, n)
 	if err != nil {
 		return nil, err
 	}
+	count := rangeValue{start, stop, step}.len()
 	switch obj := obj.(type) {
 	case *List:
 		items, err := in.sliceItems(obj.Items, start, step, count)
@@ -299,7 +300,7 @@ func (in *interp) slice(obj Value, bounds [3]Value) (Value, error) {
 		items, err := in.sliceItems([]Value{obj.key, obj.list}, start, step, count)
 		return tuple(items), err
 	case rangeValue:
-		return rangeValue{obj.start + start*obj.step, obj.start + (start+count*step)*obj.step, obj.step * step}, nil
+		return rangeValue{obj.start + start*obj.step, obj.start + stop*obj.step, obj.step * step}, nil
 	case bytesValue:
 		var b strings.Builder
 		for i := range count {
@@ -342,8 +343,8 @@ func (in *interp) sliceString(s string, start, step, count int64) (string, error
 	return string(out), nil
 }
 
-// sliceBounds turns the parts of a slice of n items into the first index, the step and the number of items.
-func sliceBounds(bounds [3]Value, n int64) (start, step, count int64, err error) {
+// sliceBounds turns the parts of a slice of n items into the range of the indices it takes.
+func sliceBounds(bounds [3]Value, n int64) (start, stop, step int64, err error) {
 	step = 1
 	if _, none := bounds[2].(None); !none {
 		if step, err = sliceIndex(bounds[2]); err != nil {
@@ -377,11 +378,8 @@ func sliceBounds(bounds [3]Value, n int64) (start, step, count int64, err error)
 	if start, err = limit(bounds[0], first); err != nil {
 		return 0, 0, 0, err
 	}
-	stop, err := limit(bounds[1], last)
-	if err != nil {
-		return 0, 0, 0, err
-	}
-	return start, step, rangeValue{start, stop, step}.len(), nil
+	stop, err = limit(bounds[1], last)
+	return start, stop, step, err
 }
 
 func sliceIndex(v Value) (int64, error) {

@@ -24,6 +24,9 @@ func (in *interp) binary(op string, left, right Value) (Value, error) {
 		return nil, u.error()
 	}
 	if u, ok := right.(undefined); ok {
+		if _, safe := left.(markup); safe && op == "*" {
+			return nil, typeErrorf("'Undefined' object cannot be interpreted as an integer")
+		}
 		return nil, u.error()
 	}
 	if isNumber(left) && isNumber(right) {
@@ -33,13 +36,12 @@ func (in *interp) binary(op string, left, right Value) (Value, error) {
 	case "+":
 		return in.add(left, right)
 	case "*":
-		if n, ok := repeatCount(right); ok {
-			return in.repeat(left, right, n)
-		}
-		if n, ok := repeatCount(left); ok {
-			return in.repeat(right, left, n)
-		}
-		if isSequence(left) {
+		switch {
+		case isSequence(left) && isInt(right):
+			return in.repeat(left, right)
+		case isSequence(right) && isInt(left):
+			return in.repeat(right, left)
+		case isSequence(left):
 			return nil, typeErrorf("can't multiply sequence by non-int of type '%s'", right.typeName())
 		}
 	}
@@ -111,21 +113,15 @@ func isSequence(v Value) bool {
 	return false
 }
 
-// repeatCount is how often a sequence multiplied by v is repeated.
-func repeatCount(v Value) (int64, bool) {
-	if b, ok := v.(bigInt); ok {
-		if b.i.Sign() < 0 {
-			return 0, true
-		}
-		return math.MaxInt64, true
-	}
-	n, ok := asInt(v)
-	return max(n, 0), ok
-}
+func isInt(v Value) bool { return isNumber(v) && v.typeName() != "float" }
 
 // repeat is a sequence times an int.
-func (in *interp) repeat(seq, times Value, n int64) (Value, error) {
-	size := int64(1)
+func (in *interp) repeat(seq, times Value) (Value, error) {
+	n, ok := asInt(times)
+	if !ok {
+		return nil, runtimeErrorf("OverflowError", "cannot fit 'int' into an index-sized integer")
+	}
+	var size int64
 	switch s := seq.(type) {
 	case Str:
 		size = int64(len(s))
@@ -137,10 +133,8 @@ func (in *interp) repeat(seq, times Value, n int64) (Value, error) {
 		size = int64(len(s.Items)) * elementBytes
 	case tuple:
 		size = int64(len(s)) * elementBytes
-	default:
-		return nil, operandError("*", seq, times)
 	}
-	if size == 0 || n == 0 {
+	if size == 0 || n <= 0 {
 		size, n = 0, 0
 	}
 	hi, total := bits.Mul64(uint64(size), uint64(n))
@@ -247,6 +241,9 @@ func bigArith(op string, l, r *big.Int) (Value, error) {
 			return nil, zeroDivision("division by zero")
 		}
 		f, _ := new(big.Rat).SetFrac(l, r).Float64()
+		if l.Sign() == 0 && r.Sign() < 0 {
+			f = math.Copysign(0, -1)
+		}
 		if math.IsInf(f, 0) {
 			return nil, runtimeErrorf("OverflowError", "integer division result too large for a float")
 		}
@@ -356,7 +353,7 @@ func floatPower(l, r float64) (Value, error) {
 	if l < 0 && r != math.Trunc(r) && !math.IsInf(l, 0) && !math.IsInf(r, 0) {
 		return nil, runtimeErrorf("NotImplementedError", "complex numbers are not supported")
 	}
-	f := math.Pow(l, r)
+	f := power(l, r)
 	if math.IsInf(f, 0) && !math.IsInf(l, 0) && !math.IsInf(r, 0) {
 		return nil, runtimeErrorf("OverflowError", "(34, 'Numerical result out of range')")
 	}
@@ -382,4 +379,31 @@ func (in *interp) unary(op string, v Value) (Value, error) {
 		i = new(big.Int).Neg(i)
 	}
 	return normalizeInt(i), nil
+}
+
+// power is l to the power of r. Where r is a whole number or a half it is rounded correctly, which math.Pow is not.
+func power(l, r float64) float64 {
+	twice := r * 2
+	if l <= 0 || math.IsInf(l, 0) || math.IsNaN(l) || twice != math.Trunc(twice) || math.Abs(twice) > 2048 {
+		return math.Pow(l, r)
+	}
+	const precision = 256
+	base := new(big.Float).SetPrec(precision).SetFloat64(l)
+	if math.Mod(twice, 2) != 0 {
+		base.Sqrt(base)
+	} else {
+		twice /= 2
+	}
+	out := new(big.Float).SetPrec(precision).SetInt64(1)
+	for n := int(math.Abs(twice)); n > 0; n >>= 1 {
+		if n&1 == 1 {
+			out.Mul(out, base)
+		}
+		base.Mul(base, base)
+	}
+	if twice < 0 {
+		out.Quo(new(big.Float).SetPrec(precision).SetInt64(1), out)
+	}
+	f, _ := out.Float64()
+	return f
 }

@@ -6,27 +6,63 @@ import (
 	"unicode/utf8"
 )
 
-func upper(s string) string { return strings.ToUpper(s) }
+// upper is Python's str.upper: characters may become several.
+func upper(s string) string {
+	if isASCII(s) {
+		return strings.ToUpper(s)
+	}
+	var b strings.Builder
+	for _, r := range s {
+		writeForm(&b, upperForms, unicode.ToUpper, r)
+	}
+	return b.String()
+}
 
-func lower(s string) string { return strings.ToLower(s) }
+// lower is Python's str.lower.
+func lower(s string) string {
+	if isASCII(s) {
+		return strings.ToLower(s)
+	}
+	var b strings.Builder
+	for i, r := range s {
+		writeLower(&b, s, i, r)
+	}
+	return b.String()
+}
+
+// caseFold is Python's str.casefold.
+func caseFold(s string) string {
+	if isASCII(s) {
+		return strings.ToLower(s)
+	}
+	var b strings.Builder
+	for _, r := range s {
+		writeForm(&b, foldedForms, unicode.ToLower, r)
+	}
+	return b.String()
+}
 
 func capitalize(s string) string {
-	r, n := utf8.DecodeRuneInString(s)
-	if n == 0 {
-		return ""
+	var b strings.Builder
+	for i, r := range s {
+		if i == 0 {
+			writeForm(&b, titleForms, unicode.ToTitle, r)
+		} else {
+			writeLower(&b, s, i, r)
+		}
 	}
-	return string(unicode.ToTitle(r)) + lower(s[n:])
+	return b.String()
 }
 
 // titleCase is Python's str.title: each run of cased letters is a word.
 func titleCase(s string) string {
 	var b strings.Builder
 	inWord := false
-	for _, r := range s {
+	for i, r := range s {
 		if inWord {
-			b.WriteRune(unicode.ToLower(r))
+			writeLower(&b, s, i, r)
 		} else {
-			b.WriteRune(unicode.ToTitle(r))
+			writeForm(&b, titleForms, unicode.ToTitle, r)
 		}
 		inWord = isCased(r)
 	}
@@ -34,12 +70,59 @@ func titleCase(s string) string {
 }
 
 func swapCase(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsUpper(r) {
-			return unicode.ToLower(r)
+	var b strings.Builder
+	for i, r := range s {
+		switch {
+		case unicode.IsUpper(r):
+			writeLower(&b, s, i, r)
+		case unicode.IsLower(r):
+			writeForm(&b, upperForms, unicode.ToUpper, r)
+		default:
+			b.WriteRune(r)
 		}
-		return unicode.ToUpper(r)
-	}, s)
+	}
+	return b.String()
+}
+
+func writeForm(b *strings.Builder, forms map[rune]string, simple func(rune) rune, r rune) {
+	if form, ok := forms[r]; ok {
+		b.WriteString(form)
+		return
+	}
+	b.WriteRune(simple(r))
+}
+
+// writeLower writes the lower case of r, which stands at s[i]. A sigma at the end of a word has a form of its own.
+func writeLower(b *strings.Builder, s string, i int, r rune) {
+	switch {
+	case r == 'İ':
+		b.WriteString("i\u0307")
+	case r == 'Σ' && endsWord(s, i):
+		b.WriteRune('ς')
+	default:
+		b.WriteRune(unicode.ToLower(r))
+	}
+}
+
+// endsWord tells whether the letter sigma at s[i] has a letter before it in its word and none after it.
+func endsWord(s string, i int) bool {
+	before, _ := utf8.DecodeLastRuneInString(strings.TrimRightFunc(s[:i], ignoresCase))
+	after, _ := utf8.DecodeRuneInString(strings.TrimLeftFunc(s[i+len("Σ"):], ignoresCase))
+	return isCased(before) && !isCased(after)
+}
+
+// ignoresCase tells whether r may stand inside a word without being a letter.
+func ignoresCase(r rune) bool {
+	return unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf, unicode.Lm, unicode.Sk) || strings.ContainsRune("'.:·’․‧", r)
+}
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
 }
 
 func isCased(r rune) bool { return unicode.IsUpper(r) || unicode.IsLower(r) || unicode.IsTitle(r) }

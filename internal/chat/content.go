@@ -5,7 +5,7 @@ package chat
 // The rule is vLLM's: a loop over message.content, where message comes from a loop over messages or a variable
 // that messages were assigned to.
 func (t *Template) WantsContentParts() bool {
-	lists := assigned(t.body, map[string]bool{"messages": true}, "")
+	lists := assigned(t.body, "messages")
 	messages := map[string]bool{}
 	walkStmts(t.body, func(s stmt) bool {
 		if loop, ok := s.(*forStmt); ok && reaches(loop.iter, lists, "") {
@@ -15,32 +15,24 @@ func (t *Template) WantsContentParts() bool {
 		}
 		return true
 	})
-	contents := assigned(t.body, map[string]bool{}, "")
-	walkStmts(t.body, func(s stmt) bool {
-		if set, ok := s.(*setStmt); ok && reaches(set.value, messages, "content") {
-			if target, ok := set.target.(*nameExpr); ok {
-				contents[target.name] = true
-			}
-		}
-		return true
-	})
 	found := false
 	walkStmts(t.body, func(s stmt) bool {
 		if loop, ok := s.(*forStmt); ok {
-			found = found || reaches(loop.iter, messages, "content") || reaches(loop.iter, contents, "")
+			found = found || reaches(loop.iter, messages, "content")
 		}
 		return !found
 	})
 	return found
 }
 
-// assigned adds to names the variables that are set to one of them, or to a filtered or cut one, at any remove.
-func assigned(body []stmt, names map[string]bool, key string) map[string]bool {
+// assigned is name and the variables that are set to it, or to a filtered or cut one, at any remove.
+func assigned(body []stmt, name string) map[string]bool {
+	names := map[string]bool{name: true}
 	for grown := true; grown; {
 		grown = false
 		walkStmts(body, func(s stmt) bool {
 			set, ok := s.(*setStmt)
-			if !ok || !reaches(set.value, names, key) {
+			if !ok || !reaches(set.value, names, "") {
 				return true
 			}
 			if target, ok := set.target.(*nameExpr); ok && !names[target.name] {

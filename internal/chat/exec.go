@@ -35,7 +35,7 @@ func (in *interp) exec(s stmt, f *frame, out *output) (control, error) {
 	case *ifStmt:
 		return in.ifStatement(s, f, out)
 	case *forStmt:
-		return toEnd, in.forStatement(s, f, out)
+		return in.forStatement(s, f, out)
 	case *setStmt:
 		return toEnd, in.set(s, f)
 	case *setBlockStmt:

@@ -28,7 +28,7 @@ func textFilters() map[string]*native {
 		"truncate":    fn("s length? killwords? end? leeway?", filterTruncate),
 		"urlencode":   fn("value", filterURLEncode),
 		"wordcount":   fn("s", filterWordCount),
-		"wordwrap":    fn("s width? break_long_words? wrapstring? break_on_hyphens?", filterWordWrap),
+		"wordwrap":    unsupported("the wordwrap filter"),
 		"xmlattr":     fn("d autospace?", filterXMLAttr),
 	}
 }
@@ -130,6 +130,9 @@ func filterIndent(in *interp, a *arguments) (Value, error) {
 	if !ok {
 		if u, ok := a.v[0].(undefined); ok {
 			return nil, u.error()
+		}
+		if _, list := a.v[0].(*List); list { // which Python lets be added to
+			return nil, runtimeErrorf("AttributeError", "'list' object has no attribute 'splitlines'")
 		}
 		return nil, operandError("+=", a.v[0], Str(""))
 	}

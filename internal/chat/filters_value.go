@@ -18,12 +18,10 @@ func valueFilters() map[string]*native {
 		"float":          fn("value default?", filterFloat),
 		"int":            fn("value default? base?", filterInt),
 		"items":          fn("value", filterItems),
-		"pprint":         fn("value", filterPprint),
-		"random": fn("seq", func(*interp, *arguments) (Value, error) {
-			return nil, runtimeErrorf("NotImplementedError", "the random filter is not supported: a prompt must not depend on chance")
-		}),
-		"round":  fn("value precision? method?", filterRound),
-		"tojson": fn("x ensure_ascii? indent? separators? sort_keys?", tojson),
+		"pprint":         unsupported("the pprint filter"),
+		"random":         unsupported("the random filter"),
+		"round":          fn("value precision? method?", filterRound),
+		"tojson":         fn("x ensure_ascii? indent? separators? sort_keys?", tojson),
 	}
 }
 

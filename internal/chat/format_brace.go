@@ -118,6 +118,9 @@ func (f *braceFormat) field(s string, depth int) (string, error) {
 	if format, err = f.run(format, depth-1); err != nil {
 		return "", err
 	}
+	if _, safe := v.(markup); f.safe && safe && format != "" {
+		return "", valueErrorf("Unsupported format specification for Markup.")
+	}
 	text, err := f.in.format(v, format)
 	if err != nil {
 		return "", err
@@ -172,7 +175,7 @@ func (f *braceFormat) value(name string) (Value, error) {
 	if i := strings.IndexAny(name, ".["); i >= 0 {
 		first = name[:i]
 	}
-	v, err := f.argument(first)
+	v, err := f.argument(first, first == name)
 	if err != nil {
 		return nil, err
 	}
@@ -207,18 +210,19 @@ func (f *braceFormat) value(name string) (Value, error) {
 	return v, nil
 }
 
-func (f *braceFormat) argument(name string) (Value, error) {
+// argument is the argument with the given number or name. Only fields that are nothing but a number, or empty, count
+// as a choice between numbering by hand and automatically.
+func (f *braceFormat) argument(name string, whole bool) (Value, error) {
 	i, err := strconv.ParseUint(name, 10, 31)
 	numbered := err == nil
 	switch {
-	case name == "":
+	case name == "" && whole:
 		if f.manual {
 			return nil, valueErrorf("cannot switch from manual field specification to automatic field numbering")
 		}
-		i = uint64(f.next)
+		i, numbered = uint64(f.next), true
 		f.next++
-		numbered = true
-	case numbered:
+	case numbered && whole:
 		if f.next > 0 {
 			return nil, valueErrorf("cannot switch from manual field specification to automatic field numbering")
 		}
@@ -243,11 +247,8 @@ func (in *interp) format(v Value, spec string) (string, error) {
 		return in.str(v)
 	}
 	s, ok := parseSpec(spec)
-	_, isStr := v.(Str)
+	text, isStr := asString(v)
 	if !isStr && !isNumber(v) {
-		if _, safe := v.(markup); safe {
-			return "", valueErrorf("Unsupported format specification for Markup.")
-		}
 		return "", typeErrorf("unsupported format string passed to %s.__format__", v.typeName())
 	}
 	if !ok {
@@ -257,12 +258,12 @@ func (in *interp) format(v Value, spec string) (string, error) {
 		return "", err
 	}
 	if isStr {
-		return s.formatText(string(v.(Str)))
+		return s.formatText(text)
 	}
 	return s.formatNumber(v)
 }
 
-// parseSpec reads [[fill]align][sign][#][0][width][grouping][.precision][type].
+// parseSpec reads [[fill]align][sign][z][#][0][width][grouping][.precision][type].
 func parseSpec(spec string) (*formatSpec, bool) {
 	s := &formatSpec{fill: " ", precision: -1}
 	isAlign := func(c byte) bool { return strings.IndexByte("<>=^", c) >= 0 }
@@ -272,6 +273,9 @@ func parseSpec(spec string) (*formatSpec, bool) {
 		s.fill, s.align, spec = spec[:n], spec[n], spec[n+1:]
 	case isAlign(spec[0]):
 		s.align, spec = spec[0], spec[1:]
+		fallthrough
+	default:
+		n = 0 // no fill was given
 	}
 	take := func(set string) byte {
 		if spec == "" || strings.IndexByte(set, spec[0]) < 0 {
@@ -284,11 +288,12 @@ func parseSpec(spec string) (*formatSpec, bool) {
 	if c := take("+- "); c != '-' {
 		s.sign = c
 	}
+	s.noMinusZero = take("z") != 0
 	s.alternate = take("#") != 0
-	if take("0") != 0 {
-		s.zero = true
+	if n == 0 && take("0") != 0 {
+		s.fill = "0"
 		if s.align == 0 {
-			s.fill, s.align = "0", '='
+			s.zero, s.align = true, '='
 		}
 	}
 	ok := true
@@ -317,7 +322,7 @@ func (s *formatSpec) formatText(text string) (string, error) {
 	if s.kind != 0 && s.kind != 's' {
 		return "", valueErrorf("Unknown format code '%c' for object of type 'str'", s.kind)
 	}
-	if s.sign != 0 || s.alternate || s.group != 0 || s.align == '=' && !s.zero {
+	if s.sign != 0 || s.noMinusZero || s.alternate || s.group != 0 || s.align == '=' && !s.zero {
 		return "", valueErrorf("not allowed in string format specifier")
 	}
 	if s.align == '=' {
@@ -350,6 +355,9 @@ func (s *formatSpec) formatNumber(v Value) (string, error) {
 	}
 	if isFloat {
 		return s.pad(s.float(float64(f)), '>'), nil
+	}
+	if s.noMinusZero {
+		return "", valueErrorf("Negative zero coercion (z) not allowed in integer format specifier")
 	}
 	if s.precision >= 0 {
 		return "", valueErrorf("Precision not allowed in integer format specifier")

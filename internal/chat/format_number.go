@@ -15,10 +15,12 @@ type formatSpec struct {
 	sign      byte   // + or space: shown before numbers that are not negative
 	alternate bool   // #
 	zero      bool   // pad numbers with zeros after the sign
-	width     int64
-	precision int64 // -1 when not given
-	group     byte  // , or _ between groups of digits
-	kind      byte  // the letter at the end, 0 when not given
+	// noMinusZero writes a negative zero without its sign.
+	noMinusZero bool
+	width       int64
+	precision   int64 // -1 when not given
+	group       byte  // , or _ between groups of digits
+	kind        byte  // the letter at the end, 0 when not given
 }
 
 // check charges what a value written by s may need, before it is made.
@@ -180,7 +182,11 @@ func (s *formatSpec) finish(f float64, text string) string {
 	if s.kind == '%' {
 		text += "%"
 	}
-	return s.signed(math.Signbit(f) && !math.IsNaN(f), text)
+	negative := math.Signbit(f) && !math.IsNaN(f)
+	if s.noMinusZero && strings.IndexAny(text, "123456789i") < 0 {
+		negative = false
+	}
+	return s.signed(negative, text)
 }
 
 // formatGeneral is C's %g.

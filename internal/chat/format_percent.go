@@ -62,6 +62,11 @@ func (p *percentFormat) arg() (Value, error) {
 
 // directive writes one value, from the character after the percent sign.
 func (p *percentFormat) directive() error {
+	if strings.HasPrefix(p.format[p.pos:], "%") {
+		p.pos++
+		p.b.WriteByte('%')
+		return nil
+	}
 	spec := &formatSpec{fill: " ", precision: -1}
 	if err := p.name(); err != nil {
 		return err
@@ -89,10 +94,6 @@ func (p *percentFormat) directive() error {
 	}
 	spec.kind = p.format[p.pos]
 	p.pos++
-	if spec.kind == '%' {
-		p.b.WriteByte('%')
-		return nil
-	}
 	v, err := p.arg()
 	if err != nil {
 		return err
@@ -132,6 +133,9 @@ func (p *percentFormat) name() error {
 	v, ok, err := p.in.subscript(p.named, key)
 	if err != nil {
 		return err
+	}
+	if _, isDict := p.named.(*Dict); !ok && !isDict {
+		return typeErrorf("%s indices must be integers or slices, not str", p.named.typeName())
 	}
 	if !ok {
 		return runtimeErrorf("KeyError", "%s", reprString(string(key)))
@@ -241,12 +245,17 @@ func (p *percentFormat) text(spec *formatSpec, v Value) (string, error) {
 }
 
 func (p *percentFormat) char(spec *formatSpec, v Value) (string, error) {
+	if p.safe {
+		return "", typeErrorf("%%c requires int or char")
+	}
 	if s, ok := asString(v); ok && utf8.RuneCountInString(s) == 1 {
 		return spec.pad(s, '>'), nil
 	}
 	i, ok := asInt(v)
-	if !ok {
+	if _, isBig := v.(bigInt); !ok && !isBig {
 		return "", typeErrorf("%%c requires int or char")
+	} else if isBig {
+		i = -1
 	}
 	if i < 0 || i > utf8.MaxRune {
 		return "", runtimeErrorf("OverflowError", "%%c arg not in range(0x110000)")
@@ -265,6 +274,13 @@ func (p *percentFormat) integer(spec *formatSpec, v Value) (string, error) {
 		return "", u.error()
 	}
 	i, ok := asBig(v)
+	if s, isStr := asString(v); isStr && p.safe && strings.IndexByte("diu", spec.kind) >= 0 {
+		parsed, err := toInt(Str(s)) // a value in a safe string is wrapped in an object that int() can convert
+		if err != nil {
+			return "", err
+		}
+		i, ok = asBig(parsed)
+	}
 	if !ok {
 		if strings.IndexByte("diu", spec.kind) >= 0 {
 			return "", typeErrorf("%%%c format: a real number is required, not %s", spec.kind, v.typeName())

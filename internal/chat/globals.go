@@ -10,9 +10,7 @@ func globalFunctions() map[string]*native {
 		"joiner":          fn("sep?", makeJoiner),
 		"raise_exception": fn("message", raiseException),
 		"strftime_now":    fn("format", strftimeNow),
-		"lipsum": fn("n? html? min? max?", func(*interp, *arguments) (Value, error) {
-			return nil, runtimeErrorf("NotImplementedError", "lipsum is random and not supported")
-		}),
+		"lipsum":          unsupported("lipsum"),
 	}
 }
 
@@ -149,4 +147,12 @@ func strftimeNow(in *interp, a *arguments) (Value, error) {
 		return nil, err
 	}
 	return Str(strftime(in.now, format)), nil
+}
+
+// unsupported stands for a part of jinja2 that no prompt should need: what is random, or lays out text for people. A
+// template that only mentions it works; using it is an error rather than a wrong prompt.
+func unsupported(what string) *native {
+	return fn("/ * **", func(*interp, *arguments) (Value, error) {
+		return nil, runtimeErrorf("NotImplementedError", "%s is not supported", what)
+	})
 }

@@ -89,8 +89,7 @@ func render(t *testing.T, src string, vars *Dict) (string, error) {
 	return tmpl.Render(t.Context(), vars, Options{Now: goldenNow})
 }
 
-// checkGolden renders one case and compares it with Python's result. Of an error only that there is one counts, and
-// for TemplateError the message.
+// checkGolden renders one case and compares it with Python's result.
 func checkGolden(t *testing.T, c goldenCase, src string, vars *Dict) {
 	t.Helper()
 	got, err := render(t, src, vars)
@@ -101,11 +100,30 @@ func checkGolden(t *testing.T, c goldenCase, src string, vars *Dict) {
 		t.Errorf("%s %d: %q\n got  %q\n want %q", c.Name, c.ID, src, got, *c.Output)
 	case c.Output == nil && err == nil:
 		t.Errorf("%s %d: %q\n got %q\n want %s: %s", c.Name, c.ID, src, got, c.ErrorType, c.Error)
-	case c.ErrorType == "TemplateError":
-		raised, ok := err.(*TemplateError)
-		if !ok || raised.Message != c.Error {
-			t.Errorf("%s %d: %q\n error %v\n want TemplateError %q", c.Name, c.ID, src, err, c.Error)
+	case c.Output == nil:
+		checkError(t, c, src, err)
+	}
+}
+
+// checkError compares the kind of an error with Python's, and of TemplateError the message.
+func checkError(t *testing.T, c goldenCase, src string, err error) {
+	t.Helper()
+	kind := ""
+	switch e := err.(type) {
+	case *RuntimeError:
+		kind = e.Type
+	case *SyntaxError:
+		kind = e.Type
+	case *TemplateError:
+		kind = "TemplateError"
+		if e.Message != c.Error {
+			t.Errorf("%s %d: %q\n refused with %q\n want %q", c.Name, c.ID, src, e.Message, c.Error)
 		}
+	case *LimitError:
+		return // Python has no such limits
+	}
+	if kind != c.ErrorType {
+		t.Errorf("%s %d: %q\n error %v\n want %s: %s", c.Name, c.ID, src, err, c.ErrorType, c.Error)
 	}
 }
 
@@ -114,5 +132,19 @@ func TestSharedSnippets(t *testing.T) {
 	vars := decodeVars(t, cases[0].Variables)
 	for _, c := range cases[1:] {
 		checkGolden(t, c, c.Template, vars)
+	}
+}
+
+// TestSnippets compares short templates with what Python makes of them; testdata/oracle.py recorded that.
+func TestSnippets(t *testing.T) {
+	for _, name := range []string{"values", "methods", "statements"} {
+		t.Run(name, func(t *testing.T) {
+			cases := readGolden(t, filepath.Join("testdata", name+".jsonl"))
+			vars := decodeVars(t, cases[0].Variables)
+			for i, c := range cases[1:] {
+				c.Name, c.ID = name, i+2
+				checkGolden(t, c, c.Template, vars)
+			}
+		})
 	}
 }

@@ -20,10 +20,10 @@ type loopContext struct {
 func (*loopContext) typeName() string { return "LoopContext" }
 
 // forStatement runs a loop; a recursive one calls itself through the loop variable.
-func (in *interp) forStatement(s *forStmt, f *frame, out *output) error {
+func (in *interp) forStatement(s *forStmt, f *frame, out *output) (control, error) {
 	iterable, err := in.eval(s.iter, f)
 	if err != nil {
-		return err
+		return toEnd, err
 	}
 	if !s.recursive {
 		return in.loop(s, iterable, 0, nil, f, out)
@@ -35,26 +35,27 @@ func (in *interp) forStatement(s *forStmt, f *frame, out *output) error {
 		}
 		defer in.leave()
 		var text output
-		err := in.loop(s, v, depth, recurse, f, &text)
+		_, err := in.loop(s, v, depth, recurse, f, &text)
 		return text.String(), err
 	}
 	text, err := recurse(iterable, 0)
 	if err != nil {
-		return err
+		return toEnd, err
 	}
-	return in.write(out, text)
+	return toEnd, in.write(out, text)
 }
 
+// loop goes through the iterable. What it returns is how the else part ended, whose break is that of the loop around.
 func (in *interp) loop(
 	s *forStmt, iterable Value, depth int64, recurse func(Value, int64) (string, error), f *frame, out *output,
-) error {
+) (control, error) {
 	iterable, err := in.filtered(s, iterable, f)
 	if err != nil {
-		return err
+		return toEnd, err
 	}
 	next, err := in.iterate(iterable)
 	if err != nil {
-		return err
+		return toEnd, err
 	}
 	inner := &frame{vars: make([]Value, s.bodyScope.size), parent: f}
 	if s.extended {
@@ -62,37 +63,36 @@ func (in *interp) loop(
 		next = l.advance
 		inner.vars[s.loop] = l
 	}
-	ran := false
+	completed := false
 	for {
 		item, ok, err := next()
 		if err != nil {
-			return err
+			return toEnd, err
 		}
 		if !ok {
 			break
 		}
 		if err := in.step(1); err != nil {
-			return err
+			return toEnd, err
 		}
 		if err := in.assign(s.target, item, inner); err != nil {
-			return err
+			return toEnd, err
 		}
 		in.reset(s, inner)
 		c, err := in.body(s.body, inner, out)
 		if err != nil {
-			return err
+			return toEnd, err
 		}
 		if c == atBreak {
-			// Python runs the else part also after a break in the first round: it asks whether a round was completed.
 			break
 		}
-		ran = ran || c == toEnd
+		completed = completed || c == toEnd
 	}
-	if ran || s.other == nil {
-		return nil
+	// As in Python the else part also runs when every round was left by break or continue.
+	if completed || s.other == nil {
+		return toEnd, nil
 	}
-	_, err = in.body(s.other, in.enterScope(s.otherScope, f), out)
-	return err
+	return in.body(s.other, in.enterScope(s.otherScope, f), out)
 }
 
 // reset gives the variables of a loop's body, other than the target, their values at the start of a round.

@@ -37,11 +37,11 @@ func sequenceIndex(in *interp, a *arguments) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	start, _, count, err := sliceBounds([3]Value{a.or(1, None{}), a.or(2, None{}), None{}}, int64(len(items)))
+	start, stop, _, err := sliceBounds([3]Value{a.or(1, None{}), a.or(2, None{}), None{}}, int64(len(items)))
 	if err != nil {
 		return nil, err
 	}
-	for i := start; i < start+count; i++ {
+	for i := start; i < stop; i++ {
 		same, err := in.same(items[i], a.v[0])
 		if err != nil {
 			return nil, err

@@ -20,7 +20,7 @@ func caseMethods() map[string]*native {
 		"title":      text(titleCase),
 		"capitalize": text(capitalize),
 		"swapcase":   text(swapCase),
-		"casefold":   text(lower),
+		"casefold":   text(caseFold),
 		"encode": fn("encoding? errors?", func(in *interp, a *arguments) (Value, error) {
 			s := a.selfText()
 			return bytesValue(s), in.build(int64(len(s)))

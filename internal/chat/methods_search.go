@@ -63,36 +63,18 @@ func (in *interp) window(s string, start, end Value) (part string, skipped int64
 		return s, 0, true, nil
 	}
 	n := int64(utf8.RuneCountInString(s))
-	from, _, count, err := sliceBounds([3]Value{start, end, None{}}, n)
+	from, to, _, err := sliceBounds([3]Value{start, end, None{}}, n)
 	if err != nil {
 		return "", 0, false, err
 	}
 	if !noStart {
 		i, err := sliceIndex(start)
-		if err != nil {
+		if err != nil || i > n || from > to {
 			return "", 0, false, err
-		}
-		if i > n || count == 0 && !emptyWindow(i, end, n) {
-			return "", 0, false, nil
 		}
 	}
 	at := runeOffset(s, int(from))
-	return s[at : at+runeOffset(s[at:], int(count))], from, true, nil
-}
-
-// emptyWindow tells whether start and end meet, rather than cross.
-func emptyWindow(start int64, end Value, n int64) bool {
-	if start < 0 {
-		start = max(start+n, 0)
-	}
-	stop := n
-	if _, none := end.(None); !none {
-		stop, _ = sliceIndex(end)
-		if stop < 0 {
-			stop = max(stop+n, 0)
-		}
-	}
-	return start <= min(stop, n)
+	return s[at : at+runeOffset(s[at:], int(max(to-from, 0)))], from, true, nil
 }
 
 func finder(last, mustFind bool) func(in *interp, a *arguments) (Value, error) {

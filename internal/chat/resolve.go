@@ -122,7 +122,7 @@ func (r *resolver) ifStatement(s *ifStmt, p place) error {
 
 func (r *resolver) forStatement(s *forStmt, p place) error {
 	if line := storesLoop(s); line > 0 {
-		return compileErrorf(line, "Can't assign to special loop variable in for-loop target")
+		return compileErrorf(line, "Can't assign to named loop variable in for-loop target")
 	}
 	if err := r.expr(s.iter, p); err != nil {
 		return err
@@ -216,17 +216,20 @@ func (r *resolver) setBlock(s *setBlockStmt, p place) error {
 func (r *resolver) macro(m *macroDef, p place) error {
 	in := p.inner()
 	in.loop = false
-	special := map[string]bool{}
+	named := map[string]bool{}
 	for i, param := range m.params {
+		if named[param.name] {
+			return &SyntaxError{Type: "SyntaxError", Message: "duplicate argument " + param.name, Line: param.pos()}
+		}
 		in.sym.parameter(param.name)
-		special[param.name] = true
+		named[param.name] = true
 		if param.name == "caller" && i < len(m.params)-len(m.defaults) && reads(m.body, "caller") {
-			return compileErrorf(m.pos(), `When defining macros or call blocks the special "caller" argument must be omitted`+
+			return compileErrorf(m.pos(), `When defining macros or call blocks the named "caller" argument must be omitted`+
 				" or be given a default.")
 		}
 	}
 	extra := func(name string) slot {
-		if special[name] || !reads(m.body, name) {
+		if named[name] || !reads(m.body, name) {
 			return -1
 		}
 		return in.sym.parameter(name)
