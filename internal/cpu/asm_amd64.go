@@ -11,6 +11,8 @@ func kernelsOf(l Level) kernels {
 	switch l {
 	case AVX512VNNI:
 		return avx512Kernels()
+	case AVX2:
+		return avx2Kernels()
 	}
-	return genericKernels()
+	return generic{}
 }

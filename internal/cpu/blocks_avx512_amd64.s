@@ -91,8 +91,8 @@ near_11:
 	ADDQ R13, R10
 	DECQ CX
 	JNZ block_10
-	ADDQ blockCall_numbersStep(BX), SI
-	ADDQ blockCall_scalesStep(BX), DX
+	ADDQ blockCall_numbersGap(BX), SI
+	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ DI, R8
 	VMOVUPS Z16, (R8)
 	ADDQ $64, DI
@@ -166,8 +166,8 @@ near_14:
 	ADDQ R13, R10
 	DECQ CX
 	JNZ block_13
-	ADDQ blockCall_numbersStep(BX), SI
-	ADDQ blockCall_scalesStep(BX), DX
+	ADDQ blockCall_numbersGap(BX), SI
+	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ DI, R8
 	VMOVUPS Z16, (R8)
 	ADDQ R14, R8
@@ -252,8 +252,8 @@ near_17:
 	ADDQ R13, R10
 	DECQ CX
 	JNZ block_16
-	ADDQ blockCall_numbersStep(BX), SI
-	ADDQ blockCall_scalesStep(BX), DX
+	ADDQ blockCall_numbersGap(BX), SI
+	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ DI, R8
 	VMOVUPS Z16, (R8)
 	ADDQ R14, R8
@@ -353,8 +353,8 @@ near_20:
 	ADDQ R13, R10
 	DECQ CX
 	JNZ block_19
-	ADDQ blockCall_numbersStep(BX), SI
-	ADDQ blockCall_scalesStep(BX), DX
+	ADDQ blockCall_numbersGap(BX), SI
+	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ DI, R8
 	VMOVUPS Z16, (R8)
 	ADDQ R14, R8
@@ -486,8 +486,8 @@ near_23:
 	ADDQ R13, R10
 	DECQ CX
 	JNZ block_22
-	ADDQ blockCall_numbersStep(BX), SI
-	ADDQ blockCall_scalesStep(BX), DX
+	ADDQ blockCall_numbersGap(BX), SI
+	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ DI, R8
 	VMOVUPS Z16, (R8)
 	ADDQ R14, R8
@@ -645,8 +645,8 @@ near_26:
 	ADDQ R13, R10
 	DECQ CX
 	JNZ block_25
-	ADDQ blockCall_numbersStep(BX), SI
-	ADDQ blockCall_scalesStep(BX), DX
+	ADDQ blockCall_numbersGap(BX), SI
+	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ DI, R8
 	VMOVUPS Z16, (R8)
 	ADDQ R14, R8
@@ -860,8 +860,8 @@ near_29:
 	ADDQ R13, R10
 	DECQ CX
 	JNZ block_28
-	ADDQ blockCall_numbersStep(BX), SI
-	ADDQ blockCall_scalesStep(BX), DX
+	ADDQ blockCall_numbersGap(BX), SI
+	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ DI, R8
 	VMOVUPS Z16, (R8)
 	ADDQ R14, R8
@@ -1135,8 +1135,8 @@ near_32:
 	ADDQ R13, R10
 	DECQ CX
 	JNZ block_31
-	ADDQ blockCall_numbersStep(BX), SI
-	ADDQ blockCall_scalesStep(BX), DX
+	ADDQ blockCall_numbersGap(BX), SI
+	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ DI, R8
 	VMOVUPS Z16, (R8)
 	ADDQ R14, R8
@@ -1267,8 +1267,8 @@ near_43:
 	ADDQ R13, R10
 	DECQ CX
 	JNZ block_42
-	ADDQ blockCall_numbersStep(BX), SI
-	ADDQ blockCall_scalesStep(BX), DX
+	ADDQ blockCall_numbersGap(BX), SI
+	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ DI, R8
 	VMOVUPS Z16, (R8)
 	ADDQ $64, DI
@@ -1346,8 +1346,8 @@ near_46:
 	ADDQ R13, R10
 	DECQ CX
 	JNZ block_45
-	ADDQ blockCall_numbersStep(BX), SI
-	ADDQ blockCall_scalesStep(BX), DX
+	ADDQ blockCall_numbersGap(BX), SI
+	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ DI, R8
 	VMOVUPS Z16, (R8)
 	ADDQ R14, R8
@@ -1436,8 +1436,8 @@ near_49:
 	ADDQ R13, R10
 	DECQ CX
 	JNZ block_48
-	ADDQ blockCall_numbersStep(BX), SI
-	ADDQ blockCall_scalesStep(BX), DX
+	ADDQ blockCall_numbersGap(BX), SI
+	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ DI, R8
 	VMOVUPS Z16, (R8)
 	ADDQ R14, R8
@@ -1541,8 +1541,8 @@ near_52:
 	ADDQ R13, R10
 	DECQ CX
 	JNZ block_51
-	ADDQ blockCall_numbersStep(BX), SI
-	ADDQ blockCall_scalesStep(BX), DX
+	ADDQ blockCall_numbersGap(BX), SI
+	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ DI, R8
 	VMOVUPS Z16, (R8)
 	ADDQ R14, R8
@@ -1678,8 +1678,8 @@ near_55:
 	ADDQ R13, R10
 	DECQ CX
 	JNZ block_54
-	ADDQ blockCall_numbersStep(BX), SI
-	ADDQ blockCall_scalesStep(BX), DX
+	ADDQ blockCall_numbersGap(BX), SI
+	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ DI, R8
 	VMOVUPS Z16, (R8)
 	ADDQ R14, R8
@@ -1841,8 +1841,8 @@ near_58:
 	ADDQ R13, R10
 	DECQ CX
 	JNZ block_57
-	ADDQ blockCall_numbersStep(BX), SI
-	ADDQ blockCall_scalesStep(BX), DX
+	ADDQ blockCall_numbersGap(BX), SI
+	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ DI, R8
 	VMOVUPS Z16, (R8)
 	ADDQ R14, R8
@@ -2060,8 +2060,8 @@ near_61:
 	ADDQ R13, R10
 	DECQ CX
 	JNZ block_60
-	ADDQ blockCall_numbersStep(BX), SI
-	ADDQ blockCall_scalesStep(BX), DX
+	ADDQ blockCall_numbersGap(BX), SI
+	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ DI, R8
 	VMOVUPS Z16, (R8)
 	ADDQ R14, R8
@@ -2339,8 +2339,8 @@ near_64:
 	ADDQ R13, R10
 	DECQ CX
 	JNZ block_63
-	ADDQ blockCall_numbersStep(BX), SI
-	ADDQ blockCall_scalesStep(BX), DX
+	ADDQ blockCall_numbersGap(BX), SI
+	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ DI, R8
 	VMOVUPS Z16, (R8)
 	ADDQ R14, R8
@@ -2467,8 +2467,8 @@ near_75:
 	ADDQ R13, R11
 	DECQ CX
 	JNZ block_74
-	ADDQ blockCall_numbersStep(BX), SI
-	ADDQ blockCall_scalesStep(BX), DX
+	ADDQ blockCall_numbersGap(BX), SI
+	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ DI, R8
 	VMOVUPS Z16, (R8)
 	ADDQ $64, DI
@@ -2545,8 +2545,8 @@ near_78:
 	ADDQ R13, R11
 	DECQ CX
 	JNZ block_77
-	ADDQ blockCall_numbersStep(BX), SI
-	ADDQ blockCall_scalesStep(BX), DX
+	ADDQ blockCall_numbersGap(BX), SI
+	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ DI, R8
 	VMOVUPS Z16, (R8)
 	ADDQ R14, R8
@@ -2635,8 +2635,8 @@ near_81:
 	ADDQ R13, R11
 	DECQ CX
 	JNZ block_80
-	ADDQ blockCall_numbersStep(BX), SI
-	ADDQ blockCall_scalesStep(BX), DX
+	ADDQ blockCall_numbersGap(BX), SI
+	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ DI, R8
 	VMOVUPS Z16, (R8)
 	ADDQ R14, R8
@@ -2741,8 +2741,8 @@ near_84:
 	ADDQ R13, R11
 	DECQ CX
 	JNZ block_83
-	ADDQ blockCall_numbersStep(BX), SI
-	ADDQ blockCall_scalesStep(BX), DX
+	ADDQ blockCall_numbersGap(BX), SI
+	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ DI, R8
 	VMOVUPS Z16, (R8)
 	ADDQ R14, R8
@@ -2881,8 +2881,8 @@ near_87:
 	ADDQ R13, R11
 	DECQ CX
 	JNZ block_86
-	ADDQ blockCall_numbersStep(BX), SI
-	ADDQ blockCall_scalesStep(BX), DX
+	ADDQ blockCall_numbersGap(BX), SI
+	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ DI, R8
 	VMOVUPS Z16, (R8)
 	ADDQ R14, R8
@@ -3049,8 +3049,8 @@ near_90:
 	ADDQ R13, R11
 	DECQ CX
 	JNZ block_89
-	ADDQ blockCall_numbersStep(BX), SI
-	ADDQ blockCall_scalesStep(BX), DX
+	ADDQ blockCall_numbersGap(BX), SI
+	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ DI, R8
 	VMOVUPS Z16, (R8)
 	ADDQ R14, R8
@@ -3277,8 +3277,8 @@ near_93:
 	ADDQ R13, R11
 	DECQ CX
 	JNZ block_92
-	ADDQ blockCall_numbersStep(BX), SI
-	ADDQ blockCall_scalesStep(BX), DX
+	ADDQ blockCall_numbersGap(BX), SI
+	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ DI, R8
 	VMOVUPS Z16, (R8)
 	ADDQ R14, R8
@@ -3569,8 +3569,8 @@ near_96:
 	ADDQ R13, R11
 	DECQ CX
 	JNZ block_95
-	ADDQ blockCall_numbersStep(BX), SI
-	ADDQ blockCall_scalesStep(BX), DX
+	ADDQ blockCall_numbersGap(BX), SI
+	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ DI, R8
 	VMOVUPS Z16, (R8)
 	ADDQ R14, R8
@@ -3703,8 +3703,8 @@ near_107:
 	ADDQ R13, R11
 	DECQ CX
 	JNZ block_106
-	ADDQ blockCall_numbersStep(BX), SI
-	ADDQ blockCall_scalesStep(BX), DX
+	ADDQ blockCall_numbersGap(BX), SI
+	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ DI, R8
 	VMOVUPS Z16, (R8)
 	ADDQ $64, DI
@@ -3785,8 +3785,8 @@ near_110:
 	ADDQ R13, R11
 	DECQ CX
 	JNZ block_109
-	ADDQ blockCall_numbersStep(BX), SI
-	ADDQ blockCall_scalesStep(BX), DX
+	ADDQ blockCall_numbersGap(BX), SI
+	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ DI, R8
 	VMOVUPS Z16, (R8)
 	ADDQ R14, R8
@@ -3879,8 +3879,8 @@ near_113:
 	ADDQ R13, R11
 	DECQ CX
 	JNZ block_112
-	ADDQ blockCall_numbersStep(BX), SI
-	ADDQ blockCall_scalesStep(BX), DX
+	ADDQ blockCall_numbersGap(BX), SI
+	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ DI, R8
 	VMOVUPS Z16, (R8)
 	ADDQ R14, R8
@@ -3989,8 +3989,8 @@ near_116:
 	ADDQ R13, R11
 	DECQ CX
 	JNZ block_115
-	ADDQ blockCall_numbersStep(BX), SI
-	ADDQ blockCall_scalesStep(BX), DX
+	ADDQ blockCall_numbersGap(BX), SI
+	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ DI, R8
 	VMOVUPS Z16, (R8)
 	ADDQ R14, R8
@@ -4133,8 +4133,8 @@ near_119:
 	ADDQ R13, R11
 	DECQ CX
 	JNZ block_118
-	ADDQ blockCall_numbersStep(BX), SI
-	ADDQ blockCall_scalesStep(BX), DX
+	ADDQ blockCall_numbersGap(BX), SI
+	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ DI, R8
 	VMOVUPS Z16, (R8)
 	ADDQ R14, R8
@@ -4305,8 +4305,8 @@ near_122:
 	ADDQ R13, R11
 	DECQ CX
 	JNZ block_121
-	ADDQ blockCall_numbersStep(BX), SI
-	ADDQ blockCall_scalesStep(BX), DX
+	ADDQ blockCall_numbersGap(BX), SI
+	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ DI, R8
 	VMOVUPS Z16, (R8)
 	ADDQ R14, R8
@@ -4537,8 +4537,8 @@ near_125:
 	ADDQ R13, R11
 	DECQ CX
 	JNZ block_124
-	ADDQ blockCall_numbersStep(BX), SI
-	ADDQ blockCall_scalesStep(BX), DX
+	ADDQ blockCall_numbersGap(BX), SI
+	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ DI, R8
 	VMOVUPS Z16, (R8)
 	ADDQ R14, R8
@@ -4833,8 +4833,8 @@ near_128:
 	ADDQ R13, R11
 	DECQ CX
 	JNZ block_127
-	ADDQ blockCall_numbersStep(BX), SI
-	ADDQ blockCall_scalesStep(BX), DX
+	ADDQ blockCall_numbersGap(BX), SI
+	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ DI, R8
 	VMOVUPS Z16, (R8)
 	ADDQ R14, R8
@@ -4968,8 +4968,8 @@ near_140:
 	JNZ block_139
 	TESTQ CX, CX
 	JNZ record_138
-	ADDQ blockCall_numbersStep(BX), SI
-	ADDQ blockCall_scalesStep(BX), DX
+	ADDQ blockCall_numbersGap(BX), SI
+	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ DI, R8
 	VMOVUPS Z16, (R8)
 	ADDQ $64, DI
@@ -5053,8 +5053,8 @@ near_144:
 	JNZ block_143
 	TESTQ CX, CX
 	JNZ record_142
-	ADDQ blockCall_numbersStep(BX), SI
-	ADDQ blockCall_scalesStep(BX), DX
+	ADDQ blockCall_numbersGap(BX), SI
+	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ DI, R8
 	VMOVUPS Z16, (R8)
 	ADDQ R14, R8
@@ -5156,8 +5156,8 @@ near_148:
 	JNZ block_147
 	TESTQ CX, CX
 	JNZ record_146
-	ADDQ blockCall_numbersStep(BX), SI
-	ADDQ blockCall_scalesStep(BX), DX
+	ADDQ blockCall_numbersGap(BX), SI
+	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ DI, R8
 	VMOVUPS Z16, (R8)
 	ADDQ R14, R8
@@ -5273,8 +5273,8 @@ near_152:
 	JNZ block_151
 	TESTQ CX, CX
 	JNZ record_150
-	ADDQ blockCall_numbersStep(BX), SI
-	ADDQ blockCall_scalesStep(BX), DX
+	ADDQ blockCall_numbersGap(BX), SI
+	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ DI, R8
 	VMOVUPS Z16, (R8)
 	ADDQ R14, R8
@@ -5420,8 +5420,8 @@ near_156:
 	JNZ block_155
 	TESTQ CX, CX
 	JNZ record_154
-	ADDQ blockCall_numbersStep(BX), SI
-	ADDQ blockCall_scalesStep(BX), DX
+	ADDQ blockCall_numbersGap(BX), SI
+	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ DI, R8
 	VMOVUPS Z16, (R8)
 	ADDQ R14, R8
@@ -5599,8 +5599,8 @@ near_160:
 	JNZ block_159
 	TESTQ CX, CX
 	JNZ record_158
-	ADDQ blockCall_numbersStep(BX), SI
-	ADDQ blockCall_scalesStep(BX), DX
+	ADDQ blockCall_numbersGap(BX), SI
+	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ DI, R8
 	VMOVUPS Z16, (R8)
 	ADDQ R14, R8
@@ -5838,8 +5838,8 @@ near_164:
 	JNZ block_163
 	TESTQ CX, CX
 	JNZ record_162
-	ADDQ blockCall_numbersStep(BX), SI
-	ADDQ blockCall_scalesStep(BX), DX
+	ADDQ blockCall_numbersGap(BX), SI
+	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ DI, R8
 	VMOVUPS Z16, (R8)
 	ADDQ R14, R8
@@ -6141,8 +6141,8 @@ near_168:
 	JNZ block_167
 	TESTQ CX, CX
 	JNZ record_166
-	ADDQ blockCall_numbersStep(BX), SI
-	ADDQ blockCall_scalesStep(BX), DX
+	ADDQ blockCall_numbersGap(BX), SI
+	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ DI, R8
 	VMOVUPS Z16, (R8)
 	ADDQ R14, R8
@@ -6282,8 +6282,8 @@ near_180:
 	JNZ block_179
 	TESTQ CX, CX
 	JNZ record_178
-	ADDQ blockCall_numbersStep(BX), SI
-	ADDQ blockCall_scalesStep(BX), DX
+	ADDQ blockCall_numbersGap(BX), SI
+	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ DI, R8
 	VMOVUPS Z16, (R8)
 	ADDQ $64, DI
@@ -6371,8 +6371,8 @@ near_184:
 	JNZ block_183
 	TESTQ CX, CX
 	JNZ record_182
-	ADDQ blockCall_numbersStep(BX), SI
-	ADDQ blockCall_scalesStep(BX), DX
+	ADDQ blockCall_numbersGap(BX), SI
+	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ DI, R8
 	VMOVUPS Z16, (R8)
 	ADDQ R14, R8
@@ -6478,8 +6478,8 @@ near_188:
 	JNZ block_187
 	TESTQ CX, CX
 	JNZ record_186
-	ADDQ blockCall_numbersStep(BX), SI
-	ADDQ blockCall_scalesStep(BX), DX
+	ADDQ blockCall_numbersGap(BX), SI
+	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ DI, R8
 	VMOVUPS Z16, (R8)
 	ADDQ R14, R8
@@ -6599,8 +6599,8 @@ near_192:
 	JNZ block_191
 	TESTQ CX, CX
 	JNZ record_190
-	ADDQ blockCall_numbersStep(BX), SI
-	ADDQ blockCall_scalesStep(BX), DX
+	ADDQ blockCall_numbersGap(BX), SI
+	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ DI, R8
 	VMOVUPS Z16, (R8)
 	ADDQ R14, R8
@@ -6750,8 +6750,8 @@ near_196:
 	JNZ block_195
 	TESTQ CX, CX
 	JNZ record_194
-	ADDQ blockCall_numbersStep(BX), SI
-	ADDQ blockCall_scalesStep(BX), DX
+	ADDQ blockCall_numbersGap(BX), SI
+	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ DI, R8
 	VMOVUPS Z16, (R8)
 	ADDQ R14, R8
@@ -6933,8 +6933,8 @@ near_200:
 	JNZ block_199
 	TESTQ CX, CX
 	JNZ record_198
-	ADDQ blockCall_numbersStep(BX), SI
-	ADDQ blockCall_scalesStep(BX), DX
+	ADDQ blockCall_numbersGap(BX), SI
+	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ DI, R8
 	VMOVUPS Z16, (R8)
 	ADDQ R14, R8
@@ -7176,8 +7176,8 @@ near_204:
 	JNZ block_203
 	TESTQ CX, CX
 	JNZ record_202
-	ADDQ blockCall_numbersStep(BX), SI
-	ADDQ blockCall_scalesStep(BX), DX
+	ADDQ blockCall_numbersGap(BX), SI
+	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ DI, R8
 	VMOVUPS Z16, (R8)
 	ADDQ R14, R8
@@ -7483,8 +7483,8 @@ near_208:
 	JNZ block_207
 	TESTQ CX, CX
 	JNZ record_206
-	ADDQ blockCall_numbersStep(BX), SI
-	ADDQ blockCall_scalesStep(BX), DX
+	ADDQ blockCall_numbersGap(BX), SI
+	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ DI, R8
 	VMOVUPS Z16, (R8)
 	ADDQ R14, R8
@@ -7617,8 +7617,8 @@ near_220:
 	JNZ block_219
 	TESTQ CX, CX
 	JNZ record_218
-	ADDQ blockCall_numbersStep(BX), SI
-	ADDQ blockCall_scalesStep(BX), DX
+	ADDQ blockCall_numbersGap(BX), SI
+	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ DI, R8
 	VMOVUPS Z16, (R8)
 	ADDQ $64, DI
@@ -7706,8 +7706,8 @@ near_224:
 	JNZ block_223
 	TESTQ CX, CX
 	JNZ record_222
-	ADDQ blockCall_numbersStep(BX), SI
-	ADDQ blockCall_scalesStep(BX), DX
+	ADDQ blockCall_numbersGap(BX), SI
+	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ DI, R8
 	VMOVUPS Z16, (R8)
 	ADDQ R14, R8
@@ -7814,8 +7814,8 @@ near_228:
 	JNZ block_227
 	TESTQ CX, CX
 	JNZ record_226
-	ADDQ blockCall_numbersStep(BX), SI
-	ADDQ blockCall_scalesStep(BX), DX
+	ADDQ blockCall_numbersGap(BX), SI
+	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ DI, R8
 	VMOVUPS Z16, (R8)
 	ADDQ R14, R8
@@ -7941,8 +7941,8 @@ near_232:
 	JNZ block_231
 	TESTQ CX, CX
 	JNZ record_230
-	ADDQ blockCall_numbersStep(BX), SI
-	ADDQ blockCall_scalesStep(BX), DX
+	ADDQ blockCall_numbersGap(BX), SI
+	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ DI, R8
 	VMOVUPS Z16, (R8)
 	ADDQ R14, R8
@@ -8104,8 +8104,8 @@ near_236:
 	JNZ block_235
 	TESTQ CX, CX
 	JNZ record_234
-	ADDQ blockCall_numbersStep(BX), SI
-	ADDQ blockCall_scalesStep(BX), DX
+	ADDQ blockCall_numbersGap(BX), SI
+	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ DI, R8
 	VMOVUPS Z16, (R8)
 	ADDQ R14, R8
@@ -8305,8 +8305,8 @@ near_240:
 	JNZ block_239
 	TESTQ CX, CX
 	JNZ record_238
-	ADDQ blockCall_numbersStep(BX), SI
-	ADDQ blockCall_scalesStep(BX), DX
+	ADDQ blockCall_numbersGap(BX), SI
+	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ DI, R8
 	VMOVUPS Z16, (R8)
 	ADDQ R14, R8
@@ -8578,8 +8578,8 @@ near_244:
 	JNZ block_243
 	TESTQ CX, CX
 	JNZ record_242
-	ADDQ blockCall_numbersStep(BX), SI
-	ADDQ blockCall_scalesStep(BX), DX
+	ADDQ blockCall_numbersGap(BX), SI
+	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ DI, R8
 	VMOVUPS Z16, (R8)
 	ADDQ R14, R8
@@ -8927,8 +8927,8 @@ near_248:
 	JNZ block_247
 	TESTQ CX, CX
 	JNZ record_246
-	ADDQ blockCall_numbersStep(BX), SI
-	ADDQ blockCall_scalesStep(BX), DX
+	ADDQ blockCall_numbersGap(BX), SI
+	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ DI, R8
 	VMOVUPS Z16, (R8)
 	ADDQ R14, R8

@@ -2,40 +2,50 @@ package cpu
 
 //go:generate go run ./gen
 
-// kernels are the inner loops of a level. The ones of Generic are the specification of all.
-type kernels struct {
-	gemmBlocks func(dst []float32, stride int, p panels, x tile, cols int)
-	gemmFloats func(dst []float32, stride int, w floatPanels, x floatRows, add bool)
-	quantize   func(a *Acts, r int)
-	norm       func(dst, x, weight []float32, eps float32)
-	silu       func(dst, gate, up []float32)
-	gelu       func(dst, gate, up []float32)
-	rotate     func(head, cos, sin []float32, interleaved bool)
-	add        func(dst, x []float32)
-	scale      func(x []float32, factor float32)
-	softcap    func(x []float32, limit float32)
-	halves     func(dst []uint16, x []float32)
-	softmax    func(scores []float32, lo, hi int, scale, limit float32) (top, sum float32)
-	mix        func(dst, x []float32, a, b float32)
-	divide     func(dst, x []float32, divisor float32)
+// kernels are the inner loops of a level. Those of generic are the specification of all.
+type kernels interface {
+	gemmBlocks(dst []float32, stride int, p panels, x tile, cols int)
+	gemmFloats(dst []float32, stride int, w floatPanels, x floatRows, add bool)
+	quantize(a *Acts, r int)
+	norm(dst, x, weight []float32, eps float32)
+	silu(dst, gate, up []float32)
+	gelu(dst, gate, up []float32)
+	rotate(head, cos, sin []float32, interleaved bool)
+	add(dst, x []float32)
+	scale(x []float32, factor float32)
+	softcap(x []float32, limit float32)
+	halves(dst []uint16, x []float32)
+	softmax(scores []float32, lo, hi int, scale, limit float32) (top, sum float32)
+	mix(dst, x []float32, a, b float32)
+	divide(dst, x []float32, divisor float32)
 }
 
-// genericKernels are plain Go.
-func genericKernels() kernels {
-	return kernels{
-		gemmBlocks: gemmBlocks,
-		gemmFloats: gemmFloats,
-		quantize:   quantizeRow,
-		norm:       normRow,
-		silu:       siluRow,
-		gelu:       geluRow,
-		rotate:     rotateHead,
-		add:        addRow,
-		scale:      scaleRow,
-		softcap:    softcapRow,
-		halves:     halvesRow,
-		softmax:    softmaxRow,
-		mix:        mixRow,
-		divide:     divideRow,
-	}
+// generic is plain Go.
+type generic struct{}
+
+func (generic) gemmBlocks(dst []float32, stride int, p panels, x tile, cols int) {
+	gemmBlocks(dst, stride, p, x, cols)
 }
+
+func (generic) gemmFloats(dst []float32, stride int, w floatPanels, x floatRows, add bool) {
+	gemmFloats(dst, stride, w, x, add)
+}
+
+func (generic) softmax(scores []float32, lo, hi int, scale, limit float32) (top, sum float32) {
+	return softmaxRow(scores, lo, hi, scale, limit)
+}
+
+func (generic) rotate(head, cos, sin []float32, interleaved bool) {
+	rotateHead(head, cos, sin, interleaved)
+}
+
+func (generic) quantize(a *Acts, r int)                    { quantizeRow(a, r) }
+func (generic) norm(dst, x, weight []float32, eps float32) { normRow(dst, x, weight, eps) }
+func (generic) silu(dst, gate, up []float32)               { siluRow(dst, gate, up) }
+func (generic) gelu(dst, gate, up []float32)               { geluRow(dst, gate, up) }
+func (generic) add(dst, x []float32)                       { addRow(dst, x) }
+func (generic) scale(x []float32, factor float32)          { scaleRow(x, factor) }
+func (generic) softcap(x []float32, limit float32)         { softcapRow(x, limit) }
+func (generic) halves(dst []uint16, x []float32)           { halvesRow(dst, x) }
+func (generic) mix(dst, x []float32, a, b float32)         { mixRow(dst, x, a, b) }
+func (generic) divide(dst, x []float32, divisor float32)   { divideRow(dst, x, divisor) }

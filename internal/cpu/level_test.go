@@ -148,30 +148,30 @@ func quantized(t *testing.T, d *Device, rows, cols int) *Acts {
 
 // Each elementwise kernel over sizes that are and are not whole vectors.
 func TestLevelsRows(t *testing.T) {
-	want := genericKernels()
+	want := kernelsOf(Generic)
 	for _, level := range fastLevels(t) {
 		got := kernelsOf(level)
 		for _, n := range []int{1, 8, 16, 24, 31, 64, 100, 576} {
 			r := seeded(uint64(n))
 			a, b, c := spread(n, 1), spread(n, 2), normals(r, n)
-			check := func(name string, f func(k *kernels, dst []float32)) {
+			check := func(name string, f func(k kernels, dst []float32)) {
 				x, y := slices.Clone(a), slices.Clone(a)
-				f(&want, x)
-				f(&got, y)
+				f(want, x)
+				f(got, y)
 				if s := differ(y, x); s != "" {
 					t.Errorf("%v %s of %d: %s", level, name, n, s)
 				}
 			}
-			check("silu", func(k *kernels, dst []float32) { k.silu(dst, b, c) })
-			check("gelu", func(k *kernels, dst []float32) { k.gelu(dst, b, c) })
-			check("add", func(k *kernels, dst []float32) { k.add(dst, b) })
-			check("scale", func(k *kernels, dst []float32) { k.scale(dst, 1.7) })
-			check("softcap", func(k *kernels, dst []float32) { k.softcap(dst, 30) })
-			check("mix", func(k *kernels, dst []float32) { k.mix(dst, b, 0.3, 1.9) })
-			check("divide", func(k *kernels, dst []float32) { k.divide(dst, b, 0.7) })
-			check("norm", func(k *kernels, dst []float32) { k.norm(dst, c, b, 1e-6) })
-			check("norm in place", func(k *kernels, dst []float32) { k.norm(dst, dst, c, 1e-6) })
-			check("halves", func(k *kernels, dst []float32) {
+			check("silu", func(k kernels, dst []float32) { k.silu(dst, b, c) })
+			check("gelu", func(k kernels, dst []float32) { k.gelu(dst, b, c) })
+			check("add", func(k kernels, dst []float32) { k.add(dst, b) })
+			check("scale", func(k kernels, dst []float32) { k.scale(dst, 1.7) })
+			check("softcap", func(k kernels, dst []float32) { k.softcap(dst, 30) })
+			check("mix", func(k kernels, dst []float32) { k.mix(dst, b, 0.3, 1.9) })
+			check("divide", func(k kernels, dst []float32) { k.divide(dst, b, 0.7) })
+			check("norm", func(k kernels, dst []float32) { k.norm(dst, c, b, 1e-6) })
+			check("norm in place", func(k kernels, dst []float32) { k.norm(dst, dst, c, 1e-6) })
+			check("halves", func(k kernels, dst []float32) {
 				h := make([]uint16, n)
 				k.halves(h, slices.Clone(dst))
 				for i, v := range h {
@@ -179,11 +179,11 @@ func TestLevelsRows(t *testing.T) {
 				}
 			})
 			if n%2 == 0 {
-				check("rotate pairs", func(k *kernels, dst []float32) { k.rotate(dst, b, c, true) })
+				check("rotate pairs", func(k kernels, dst []float32) { k.rotate(dst, b, c, true) })
 				cos, sin := mirrored(b, 1), mirrored(c, -1)
-				check("rotate halves", func(k *kernels, dst []float32) { k.rotate(dst, cos, sin, false) })
+				check("rotate halves", func(k kernels, dst []float32) { k.rotate(dst, cos, sin, false) })
 				cos, sin = mirrored(b[:n/4*2], 1), mirrored(c[:n/4*2], -1)
-				check("rotate a part", func(k *kernels, dst []float32) { k.rotate(dst, cos, sin, false) })
+				check("rotate a part", func(k kernels, dst []float32) { k.rotate(dst, cos, sin, false) })
 			}
 		}
 	}
@@ -218,7 +218,7 @@ func spread(n int, seed uint64) []float32 {
 }
 
 func TestLevelsSoftmax(t *testing.T) {
-	want := genericKernels()
+	want := kernelsOf(Generic)
 	for _, level := range fastLevels(t) {
 		got := kernelsOf(level)
 		r := seeded(7)

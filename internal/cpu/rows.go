@@ -117,7 +117,7 @@ func (j *rowsJob) run(_, chunk int) {
 }
 
 func (j *rowsJob) row(r int) {
-	k := &j.d.kernels
+	k := j.d.kernels
 	switch j.op {
 	case opQuantize:
 		k.quantize(j.acts, r)

@@ -105,8 +105,8 @@ func (k blockKind) panel(f *file, h int) {
 		f.op("DECQ", "CX")
 		f.op("JNZ", loop)
 	}
-	f.op("ADDQ", "blockCall_numbersStep(BX)", "SI")
-	f.op("ADDQ", "blockCall_scalesStep(BX)", "DX")
+	f.op("ADDQ", "blockCall_numbersGap(BX)", "SI")
+	f.op("ADDQ", "blockCall_scalesGap(BX)", "DX")
 	f.op("MOVQ", "DI", "R8")
 	for r := range h {
 		f.op("VMOVUPS", z(zAcc+r), "(R8)")

@@ -23,6 +23,11 @@ func main() {
 func generate() map[string][]byte {
 	return map[string][]byte{
 		"blocks_avx512_amd64.s":   blocksAVX512(),
+		"blocks_avx2_amd64.s":     blocksAVX2(),
+		"floats_avx2_amd64.s":     floats(avx2),
+		"rows_avx2_amd64.s":       rows(avx2),
+		"softmax_avx2_amd64.s":    softmax(avx2),
+		"quantize_avx2_amd64.s":   quantize(avx2),
 		"floats_avx512_amd64.s":   floats(avx512),
 		"rows_avx512_amd64.s":     rows(avx512),
 		"softmax_avx512_amd64.s":  softmax(avx512),

@@ -1,0 +1,236 @@
+package cpu
+
+import "unsafe"
+
+// assembly makes kernels of a level's assembly: it fills the structs that the products read, splits rows into the
+// heights there are, and leaves what is not a whole vector to plain Go. The functions are written by gen. Elementwise
+// ones take n values, a multiple of 16.
+type assembly struct {
+	blocks [kindCount]func(*blockCall)
+	floats [kindCount]func(*floatCall)
+
+	// blockHeights and floatHeights are the numbers of rows there are products for, ascending from 1.
+	blockHeights [kindCount][]int
+	floatHeights []int
+	// together is how many panels, besides one, the float product of so many rows takes at once.
+	together func(rows int) int
+
+	quantizeCall func(*quantizeCall)
+	softmaxCall  func(*softmaxCall)
+	sumSquares   func(sums *[lanes]float32, x *float32, n int)
+	weigh        func(dst, x, weight *float32, n int, factor float32)
+	siluCall     func(dst, gate, up *float32, n int)
+	geluCall     func(dst, gate, up *float32, n int)
+	rotatePairs  func(x, cos, sin *float32, n int)
+	rotateHalves func(low, high, cos, sin *float32, n int)
+	addCall      func(dst, x *float32, n int)
+	scaleCall    func(x *float32, n int, factor float32)
+	softcapCall  func(x *float32, n int, limit float32)
+	halvesCall   func(dst *uint16, x *float32, n int)
+	mixCall      func(dst, x *float32, n int, a, b float32)
+	divideCall   func(dst, x *float32, n int, divisor float32)
+}
+
+// hide returns p in a way that does not make what it points to escape to the heap, as strings.Builder hides itself.
+// Assembly keeps no pointer and no stack moves while it runs, but the compiler cannot know that of a function value.
+func hide[T any](p *T) *T {
+	x := uintptr(unsafe.Pointer(p))
+	return *(**T)(unsafe.Pointer(&x))
+}
+
+// aheadBytes is how far ahead of its use a weight is fetched into the second level's cache when it is used but once.
+const aheadBytes = 8192
+
+func (a *assembly) gemmBlocks(dst []float32, stride int, p panels, x tile, cols int) {
+	at := x.acts.place(x.row, 0)
+	blocks := cols / blockCols
+	scaleBytes := blocks / p.layout.scaleBlocks * p.layout.scaleBytes
+	c := blockCall{
+		stride:     uintptr(4 * stride),
+		numbersGap: uintptr(p.panelBytes - p.split),
+		scalesGap:  uintptr(p.panelBytes - scaleBytes),
+		panelBytes: uintptr(p.panelBytes),
+		numbers:    unsafe.Pointer(&p.data[0]),
+		scales:     unsafe.Pointer(&p.data[p.split]),
+		panels:     uintptr(p.count),
+		height:     uintptr(x.height),
+		blocks:     uintptr(blocks),
+	}
+	if x.row+x.height == x.acts.rows {
+		c.ahead = aheadBytes // the last tile: what follows is not in the cache yet
+	}
+	k := p.layout.kind
+	for r := 0; r < x.height; r += int(c.rows) {
+		c.rows = uintptr(rowsOf(a.blockHeights[k], x.height-r))
+		c.dst = unsafe.Pointer(&dst[r*stride])
+		c.q = unsafe.Pointer(&x.acts.q[(at+r)*blockCols])
+		c.scale = unsafe.Pointer(&x.acts.scale[at+r])
+		c.sum = unsafe.Pointer(&x.acts.sum[at+r])
+		switch k {
+		case kindQ8:
+			c.offset = unsafe.Pointer(&x.acts.bias[at+r])
+		case kindQ4:
+			c.offset = unsafe.Pointer(&x.acts.minus8[at+r])
+		case kindQ6K:
+			c.offset = unsafe.Pointer(&x.acts.minus32[2*(at+r)])
+		}
+		a.blocks[k](hide(&c))
+	}
+}
+
+func (a *assembly) gemmFloats(dst []float32, stride int, w floatPanels, x floatRows, add bool) {
+	c := floatCall{dstStride: uintptr(4 * stride), stride: uintptr(2 * w.stride), xStride: uintptr(4 * x.stride), k: uintptr(x.k)}
+	if w.kind == kindF32 {
+		c.stride *= 2
+	}
+	if add {
+		c.add = 1
+	}
+	for r := 0; r < x.count; r += int(c.rows) {
+		c.rows = uintptr(rowsOf(a.floatHeights, x.count-r))
+		c.x = unsafe.Pointer(&x.x[r*x.stride])
+		c.panels = 1
+		if n := a.together(int(c.rows)); w.count%n == 0 {
+			c.panels = uintptr(n)
+		}
+		for i := 0; i < w.count; i += int(c.panels) {
+			c.dst = unsafe.Pointer(&dst[r*stride+i*lanes])
+			for n := range int(c.panels) {
+				c.weights[n] = unsafe.Pointer(&w.data[i+n][0])
+			}
+			a.floats[w.kind](hide(&c))
+		}
+	}
+}
+
+func (a *assembly) quantize(x *Acts, r int) {
+	if x.Cols%blockCols != 0 {
+		quantizeRow(x, r)
+		return
+	}
+	at := x.place(r, 0)
+	c := quantizeCall{
+		x:       unsafe.Pointer(&x.F32[r*x.Cols]),
+		q:       unsafe.Pointer(&x.q[at*blockCols]),
+		scale:   unsafe.Pointer(&x.scale[at]),
+		sum:     unsafe.Pointer(&x.sum[at]),
+		minus8:  unsafe.Pointer(&x.minus8[at]),
+		minus32: unsafe.Pointer(&x.minus32[2*at]),
+		bias:    unsafe.Pointer(&x.bias[at]),
+		blocks:  uintptr(x.Cols / blockCols),
+		height:  uintptr(min(tileRows, x.rows-r/tileRows*tileRows)),
+	}
+	a.quantizeCall(hide(&c))
+}
+
+func (a *assembly) softmax(scores []float32, lo, hi int, scale, limit float32) (top, sum float32) {
+	if lo >= hi {
+		return softmaxRow(scores, lo, hi, scale, limit)
+	}
+	c := softmaxCall{scores: unsafe.Pointer(&scores[0]), lo: lo, hi: hi, scale: scale, limit: limit}
+	a.softmaxCall(hide(&c))
+	return c.top, sumTree(&c.sums)
+}
+
+func (a *assembly) norm(dst, x, weight []float32, eps float32) {
+	var sums [lanes]float32
+	n := whole(len(x))
+	if n > 0 {
+		a.sumSquares(hide(&sums), &x[0], n)
+	}
+	inverse := normInverse(&sums, x[n:], len(x), eps)
+	if n > 0 {
+		a.weigh(&dst[0], &x[0], &weight[0], n, inverse)
+	}
+	weighRow(dst[n:], x[n:], weight[n:], inverse)
+}
+
+func (a *assembly) rotate(head, cos, sin []float32, interleaved bool) {
+	half := len(cos) / 2
+	switch {
+	case interleaved && len(cos)%lanes == 0:
+		a.rotatePairs(&head[0], &cos[0], &sin[0], len(cos))
+	case !interleaved && half%lanes == 0:
+		a.rotateHalves(&head[0], &head[half], &cos[half], &sin[half], half)
+	default:
+		rotateHead(head, cos, sin, interleaved)
+	}
+}
+
+func (a *assembly) silu(dst, gate, up []float32) {
+	n := whole(len(gate))
+	if n > 0 {
+		a.siluCall(&dst[0], &gate[0], &up[0], n)
+	}
+	siluRow(dst[n:], gate[n:], up[n:])
+}
+
+func (a *assembly) gelu(dst, gate, up []float32) {
+	n := whole(len(gate))
+	if n > 0 {
+		a.geluCall(&dst[0], &gate[0], &up[0], n)
+	}
+	geluRow(dst[n:], gate[n:], up[n:])
+}
+
+func (a *assembly) add(dst, x []float32) {
+	n := whole(len(x))
+	if n > 0 {
+		a.addCall(&dst[0], &x[0], n)
+	}
+	addRow(dst[n:], x[n:])
+}
+
+func (a *assembly) scale(x []float32, factor float32) {
+	n := whole(len(x))
+	if n > 0 {
+		a.scaleCall(&x[0], n, factor)
+	}
+	scaleRow(x[n:], factor)
+}
+
+func (a *assembly) softcap(x []float32, limit float32) {
+	n := whole(len(x))
+	if n > 0 {
+		a.softcapCall(&x[0], n, limit)
+	}
+	softcapRow(x[n:], limit)
+}
+
+func (a *assembly) halves(dst []uint16, x []float32) {
+	n := whole(len(x))
+	if n > 0 {
+		a.halvesCall(&dst[0], &x[0], n)
+	}
+	halvesRow(dst[n:], x[n:])
+}
+
+func (a *assembly) mix(dst, x []float32, p, q float32) {
+	n := whole(len(x))
+	if n > 0 {
+		a.mixCall(&dst[0], &x[0], n, p, q)
+	}
+	mixRow(dst[n:], x[n:], p, q)
+}
+
+func (a *assembly) divide(dst, x []float32, divisor float32) {
+	n := whole(len(x))
+	if n > 0 {
+		a.divideCall(&dst[0], &x[0], n, divisor)
+	}
+	divideRow(dst[n:], x[n:], divisor)
+}
+
+// whole is n without what is left over of 16.
+func whole(n int) int { return n &^ (lanes - 1) }
+
+// rowsOf returns the greatest of heights that is not above rows.
+func rowsOf(heights []int, rows int) int {
+	best := heights[0]
+	for _, h := range heights {
+		if h <= rows {
+			best = h
+		}
+	}
+	return best
+}

@@ -1,0 +1,54 @@
+package cpu
+
+// avx512Kernels is the assembly of level AVX512VNNI: zmm registers, VPDPBUSD.
+func avx512Kernels() *assembly {
+	return &assembly{
+		blocks: [kindCount]func(*blockCall){
+			kindQ8:    blocksQ8AVX512,
+			kindQ4:    blocksQ4AVX512,
+			kindQ8Min: blocksQ8MinAVX512,
+			kindQ4Min: blocksQ4MinAVX512,
+			kindQ8K:   blocksQ8KAVX512,
+			kindQ4K:   blocksQ4KAVX512,
+			kindQ6K:   blocksQ6KAVX512,
+		},
+		floats: [kindCount]func(*floatCall){
+			kindF32:  floatsF32AVX512,
+			kindF16:  floatsF16AVX512,
+			kindBF16: floatsBF16AVX512,
+		},
+		blockHeights: sameHeights([]int{1, 2, 3, 4, 6, 8, 12, 16}),
+		floatHeights: []int{1, 2, 3, 4, 6, 8, 12, 16},
+		together: func(rows int) int {
+			switch {
+			case rows <= 4:
+				return 4
+			case rows <= 6:
+				return 2
+			}
+			return 1
+		},
+		quantizeCall: quantizeAVX512,
+		softmaxCall:  softmaxAVX512,
+		sumSquares:   sumSquaresAVX512,
+		weigh:        weighAVX512,
+		siluCall:     siluAVX512,
+		geluCall:     geluAVX512,
+		rotatePairs:  rotatePairsAVX512,
+		rotateHalves: rotateHalvesAVX512,
+		addCall:      addAVX512,
+		scaleCall:    scaleAVX512,
+		softcapCall:  softcapAVX512,
+		halvesCall:   halvesAVX512,
+		mixCall:      mixAVX512,
+		divideCall:   divideAVX512,
+	}
+}
+
+// sameHeights gives every kind the same heights.
+func sameHeights(heights []int) (all [kindCount][]int) {
+	for k := range all {
+		all[k] = heights
+	}
+	return all
+}
