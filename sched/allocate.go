@@ -23,14 +23,14 @@ func (s *Scheduler) allocate(a allocation) bool {
 		total += a.hit.Tokens
 	}
 	total = min(total, s.cfg.MaxModelLen)
-	free := s.cache.Pool().Free()
+	headroom := 0
 	if a.admission && len(s.running) > 0 {
-		free -= s.watermark
+		headroom = s.watermark
 	}
 	d := kv.Demand{Table: &r.table, Hit: a.hit, Computed: total}
 	if a.admission && !s.cfg.NoFullSequenceCheck {
 		d.Tokens, d.Whole = min(len(r.tokens), s.cfg.MaxModelLen), true
-		if s.cache.Need(d) > free {
+		if s.cache.Need(d)+headroom > s.cache.Pool().Free() {
 			return false
 		}
 	}
@@ -39,7 +39,7 @@ func (s *Scheduler) allocate(a allocation) bool {
 		s.cache.Trim(&r.table, max(0, total-r.inFlight))
 	}
 	d.Tokens, d.Whole = slots, false
-	if s.cache.Need(d) > free-a.reserved {
+	if s.cache.Need(d)+headroom > s.cache.Pool().Free()-a.reserved {
 		return false
 	}
 	if a.hit != nil {

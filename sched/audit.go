@@ -84,7 +84,7 @@ func (s *Scheduler) checkProgress() {
 	if !s.plan.Idle() || len(s.inFlight) > 0 || s.pause != Unpaused || s.preemptedInPass {
 		return
 	}
-	if s.awaitsOutside() {
+	if s.awaitsOutside() || len(s.failedGrammar) > 0 {
 		return // a completion will come, and may free what the others wait for
 	}
 	for r := s.allFirst; r != nil; r = r.allNext {

@@ -32,6 +32,9 @@ func (s *Scheduler) begin() {
 	s.plan.reset(s.step)
 	s.plan.eventsBefore = s.eventsTaken + uint64(len(s.cache.Events()))
 	s.changes = s.plan.Changes[:0]
+	if len(s.inFlight) == 0 {
+		s.settle()
+	}
 	s.plan.Preempted = append(s.plan.Preempted, s.preempted...)
 	s.preempted = s.preempted[:0]
 	s.loras = s.loras[:0]

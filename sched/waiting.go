@@ -127,13 +127,14 @@ func (s *Scheduler) admissionChunk(r *request, computed int) (n, drafts int) {
 		if n > s.budget || computed+n > s.poolMax {
 			return 0, 0
 		}
-		drafts = s.cfg.SpecTokens
+		n = s.chunkedLen(n)
+		return n, n - 1
 	}
 	n = s.chunkedLen(n)
 	if s.cfg.NoChunkedPrefill && n > s.budget && !s.recovering {
 		return 0, 0
 	}
-	return min(n, s.budget), drafts
+	return min(n, s.budget), 0
 }
 
 // admit seats r, whose blocks are allocated: running, or waiting for its load.

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +17,7 @@ import (
 // simCmd runs the real scheduler without a model.
 type simCmd struct {
 	Trace  simTraceCmd  `cmd:"" help:"Replay recorded schedules and compare every decision."`
+	Run    simRunCmd    `cmd:"" help:"Play made-up scenarios with every check on."`
 	Script simScriptCmd `cmd:"" help:"Run plays for the scheduler and compare what they print."`
 	Replay simReplayCmd `cmd:"" help:"Replay what quire serve --record wrote, and compare every plan."`
 }
@@ -119,4 +122,66 @@ func traceFiles(paths []string) ([]string, error) {
 		return nil, errors.New("no traces found")
 	}
 	return slices.Compact(files), nil
+}
+
+// simRunCmd plays scenarios made up from seeds.
+type simRunCmd struct {
+	Seed    uint64 `default:"1" help:"First seed."`
+	Count   uint64 `default:"100" help:"Number of seeds."`
+	Profile string `default:"mixed" enum:"mixed,pressure,priority,loads,pipeline,groups,drafts" help:"Kind of scenario: ${enum}."`
+	Trace   string `type:"path" help:"Write the schedule of the last seed to this file, in the format of recorded traces."`
+	Shrink  bool   `help:"Reduce a failing scenario to a smaller one before it is printed or written."`
+}
+
+// Run plays the seeds and prints what they came to. It fails on the first fault, with the command that shows it again.
+func (cmd *simRunCmd) Run(ctx context.Context, c *console) error {
+	steps, requests, preemptions := 0, 0, 0
+	rules := map[string]int{}
+	for seed := cmd.Seed; seed < cmd.Seed+cmd.Count; seed++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		h, err := sim.Scenario(seed, cmd.Profile)
+		if err != nil {
+			return fmt.Errorf("sim run: %w", err)
+		}
+		out := sim.Run(h, false)
+		steps, requests, preemptions = steps+out.Steps, requests+out.Requests, preemptions+out.Preemptions
+		for rule, n := range out.Rules {
+			rules[rule] += n
+		}
+		last := seed == cmd.Seed+cmd.Count-1
+		if out.Fault != "" && cmd.Shrink {
+			h = sim.Shrink(h)
+			out = sim.Run(h, false)
+		}
+		if cmd.Trace != "" && (last || out.Fault != "") {
+			if err := writeTrace(cmd.Trace, h); err != nil {
+				return fmt.Errorf("sim run: %w", err)
+			}
+		}
+		if out.Fault != "" {
+			return fmt.Errorf("sim run: seed %d (%s, %d requests): %s\nrun again: quire sim run --seed %d --count 1 --profile %s --shrink --trace fault.jsonl",
+				seed, h.Kind, len(h.Requests), out.Fault, seed, cmd.Profile)
+		}
+	}
+	fmt.Fprintf(c.Out, "%d scenarios: %d requests, %d steps, %d preemptions; every text as in the solo run, everything drained\n",
+		cmd.Count, requests, steps, preemptions)
+	for _, rule := range slices.Sorted(maps.Keys(rules)) {
+		fmt.Fprintf(c.Out, "rule %s: %d uses\n", rule, rules[rule])
+	}
+	return nil
+}
+
+// writeTrace runs a scenario once more and writes its schedule.
+func writeTrace(name string, h *sim.Header) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	if err := sim.WriteTrace(f, h, sim.Run(h, true)); err != nil {
+		f.Close()
+		return err
+	}
+	return f.Close()
 }

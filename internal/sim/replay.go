@@ -64,6 +64,9 @@ func newDriver(h *Header) (*driver, error) {
 	case "":
 	case "history":
 		d.toy = newToy(cfg)
+		if d.store != nil {
+			d.store.onlyLoaded = true
+		}
 	default:
 		return nil, fmt.Errorf("unknown source of outputs %q", h.Outputs)
 	}

@@ -10,12 +10,13 @@ import (
 // store plays the recorded connector: it holds, for each request, the tokens its header says, takes as many steps and
 // fails as told.
 type store struct {
-	blockSize int
-	step      int // of the driving loop
-	ext       map[sched.RequestID]*storeEntry
-	sync      []kv.BlockID // blocks that synchronous loads could not fill since the last report
-	due       []transfer
-	loads     map[sched.RequestID]transfer // the last load of each request
+	blockSize  int
+	step       int  // of the driving loop
+	onlyLoaded bool // a load fails only in blocks that it fills; recorded ones may name blocks of the local hit too
+	ext        map[sched.RequestID]*storeEntry
+	sync       []kv.BlockID // blocks that synchronous loads could not fill since the last report
+	due        []transfer
+	loads      map[sched.RequestID]transfer // the last load of each request
 }
 
 type storeEntry struct {
@@ -86,7 +87,7 @@ func (st *store) begin(l sched.Load) {
 	var bad []kv.BlockID
 	if e.loads <= times {
 		for _, i := range e.FailBlocks {
-			if i < len(l.Blocks) {
+			if i < len(l.Blocks) && (!st.onlyLoaded || (i+1)*st.blockSize > l.From) {
 				bad = append(bad, l.Blocks[i])
 			}
 		}
