@@ -53,6 +53,14 @@ func (s *Scheduler) release(r *request) {
 // later step writes was left alone by then; a connector's transfers keep no such order (vLLM #45357).
 func (s *Scheduler) fenced() bool { return s.cfg.Connector != nil && s.cfg.depth() > 1 }
 
+// drainFirst puts off the preemption of a victim whose blocks would come back only when steps in flight have retired: it
+// would make no room now, nor would the next victim, and one shortage would preempt everybody (vLLM #49674). The victim is
+// not planned until its steps have retired; then it gives its blocks up at once.
+func (s *Scheduler) drainFirst(victim *request) {
+	victim.draining = true
+	s.changes = append(s.changes, Change{Kind: Recovered, ID: victim.ID, Rule: RuleDrainFirst, Note: "is drained before it is preempted"})
+}
+
 // fence holds blocks that were released while steps in flight may still write them.
 type fence struct {
 	planned, retired uint64 // steps with requests in them

@@ -69,6 +69,7 @@ type request struct {
 	planned          int      // index into the plan being built, −1 if not planned
 	retiring         int      // tokens of the step that is being taken in, while bad blocks are looked for
 	spoiled          bool     // running on blocks that turned out bad: the row of the retiring step means nothing
+	draining         bool     // not planned while steps in flight write its blocks: it is the next victim
 	spoiledFatally   bool     // and it ends for that
 	sending          bool     // finished, and a transfer out of its blocks is still running
 }

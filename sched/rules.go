@@ -23,4 +23,7 @@ const (
 	// everybody who counted on it computes it; and it leaves the prefix cache if they end first. Upstream has one of them
 	// compute it, over as many steps as that takes, while others hit it.
 	RuleBadIsBad = "D5"
+
+	// RuleDrainFirst: a victim whose blocks a step in flight still writes is drained before it is preempted.
+	RuleDrainFirst = "D6"
 )

@@ -54,6 +54,9 @@ func (s *Scheduler) runningPass() {
 	for i := 0; i < len(s.running) && s.budget > 0; {
 		r := s.running[i]
 		n := s.chunk(r)
+		if r.draining = r.draining && r.inFlight > 0; r.draining {
+			n = 0
+		}
 		if n <= 0 {
 			i++ // not strictly first come, first served: later ones may use the budget
 			continue
@@ -62,6 +65,10 @@ func (s *Scheduler) runningPass() {
 		held := r.table.Len(0)
 		for !s.allocate(allocation{r: r, n: n, lookahead: s.cfg.lookahead()}) {
 			victim, at := s.victim()
+			if s.fenced() && victim.inFlight > 0 {
+				s.drainFirst(victim)
+				return
+			}
 			if victim == r && s.reclaim(r) {
 				continue
 			}

@@ -161,8 +161,8 @@ func (cmd *simRunCmd) Run(ctx context.Context, c *console) error {
 			}
 		}
 		if out.Fault != "" {
-			return fmt.Errorf("sim run: seed %d (%s, %d requests): %s\nrun again: quire sim run --seed %d --count 1 --profile %s --shrink --trace fault.jsonl",
-				seed, h.Kind, len(h.Requests), out.Fault, seed, cmd.Profile)
+			again := fmt.Sprintf("quire sim run --seed %d --count 1 --profile %s --shrink --trace fault.jsonl", seed, cmd.Profile)
+			return fmt.Errorf("sim run: seed %d (%s, %d requests): %s\nrun again: %s", seed, h.Kind, len(h.Requests), out.Fault, again)
 		}
 	}
 	fmt.Fprintf(c.Out, "%d scenarios: %d requests, %d steps, %d preemptions; every text as in the solo run, everything drained\n",
