@@ -55,7 +55,8 @@ const layers = `
 	engine < config;
 	openai, llm, metric, config < server;
 	openai, server < bench;
-	bench, golden, server, sim, quire, config < cmd/quire;
+	bench, server, sched, tokenizer, record < bench/pressure;
+	bench, bench/pressure, golden, server, sim, quire, config < cmd/quire;
 	cpu/gen;
 
 	# The core decides and never acts: no goroutine, clock, random source, I/O or logging (DESIGN: purity).

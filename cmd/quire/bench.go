@@ -2,6 +2,7 @@ package main
 
 // benchCmd groups the benchmarks.
 type benchCmd struct {
-	Engine benchEngineCmd `cmd:"" help:"Time a model's forward pass: prompts, generation, batches."`
-	Serve  benchServeCmd  `cmd:"" help:"Put load on an OpenAI-compatible server and measure what its clients see."`
+	Engine   benchEngineCmd   `cmd:"" help:"Time a model's forward pass: prompts, generation, batches."`
+	Serve    benchServeCmd    `cmd:"" help:"Put load on an OpenAI-compatible server and measure what its clients see."`
+	Pressure benchPressureCmd `cmd:"" help:"Test a server whose KV cache is far too small for its clients."`
 }

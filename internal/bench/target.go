@@ -56,6 +56,7 @@ func NewClient() *http.Client {
 type Request struct {
 	ID           string // sent as X-Request-Id unless ""
 	Prompt       string
+	PromptIDs    []int32 // instead of Prompt, for Completions
 	OutputTokens int
 	IgnoreEOS    bool
 	NoStream     bool // ask for the answer as a whole; its first token is then its last
@@ -68,7 +69,8 @@ type Record struct {
 	OutputTokens int
 	FinishReason string
 	Text         string
-	Done         bool // the stream ended with [DONE], or the answer was whole
+	TokenIDs     []int32 // where the server was asked for them (return_token_ids)
+	Done         bool    // the stream ended with [DONE], or the answer was whole
 
 	Start   time.Time
 	TTFT    time.Duration   // to the first frame with an answer in it
@@ -142,6 +144,9 @@ func (t *Target) body(req *Request) map[string]any {
 		body["max_completion_tokens"] = req.OutputTokens
 	} else {
 		body["prompt"] = req.Prompt
+		if req.PromptIDs != nil {
+			body["prompt"] = req.PromptIDs
+		}
 		body["max_tokens"] = req.OutputTokens
 	}
 	if !req.NoStream {
@@ -246,6 +251,7 @@ func (r *Record) take(reply *openai.Reply) error {
 	}
 	for _, c := range reply.Choices {
 		r.Text += c.Text + c.Message.Content + c.Delta.Content
+		r.TokenIDs = append(r.TokenIDs, c.TokenIDs...)
 		if c.FinishReason != "" {
 			r.FinishReason = c.FinishReason
 		}
