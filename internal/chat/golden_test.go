@@ -38,13 +38,15 @@ func sharedDir(t *testing.T) string {
 
 // goldenCase is one line of a golden file: a render and what Python made of it.
 type goldenCase struct {
-	Name      string          `json:"name"`
-	ID        int             `json:"id"`
-	Template  string          `json:"template"`
-	Variables json.RawMessage `json:"variables"`
-	Output    *string         `json:"output"`
-	ErrorType string          `json:"error_type"`
-	Error     string          `json:"error"`
+	Name         string          `json:"name"`
+	ID           int             `json:"id"`
+	Template     string          `json:"template"`
+	File         string          `json:"file"`
+	Conversation string          `json:"conversation"`
+	Variables    json.RawMessage `json:"variables"`
+	Output       *string         `json:"output"`
+	ErrorType    string          `json:"error_type"`
+	Error        string          `json:"error"`
 }
 
 func readGolden(t *testing.T, path string) []goldenCase {
@@ -146,5 +148,26 @@ func TestSnippets(t *testing.T) {
 				checkGolden(t, c, c.Template, vars)
 			}
 		})
+	}
+}
+
+// TestTemplates renders templates in the manner of published models' with many kinds of conversation.
+func TestTemplates(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("testdata", "conversations.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	conversations := decodeVars(t, data)
+	for _, c := range readGolden(t, filepath.Join("testdata", "renders.jsonl")) {
+		src, err := os.ReadFile(filepath.Join("testdata", "templates", c.File))
+		if err != nil {
+			t.Fatal(err)
+		}
+		vars, ok := conversations.Get(c.Conversation)
+		if !ok {
+			t.Fatalf("no conversation %q", c.Conversation)
+		}
+		c.Name = c.File + " " + c.Conversation
+		checkGolden(t, c, string(src), vars.(*Dict))
 	}
 }
