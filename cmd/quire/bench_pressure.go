@@ -5,15 +5,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 
 	"github.com/quire-ai/quire/internal/bench/pressure"
+	"github.com/quire-ai/quire/internal/catalog"
 	"github.com/quire-ai/quire/internal/llm"
 )
 
 // benchPressureCmd is quire bench pressure.
 type benchPressureCmd struct {
-	Model string `arg:"" optional:"" help:"Model: a name such as smollm2:135m, or a GGUF file; the default model if none is given."`
+	Model string `arg:"" default:"smollm2:135m" help:"Name from quire list, hf:owner/repo/file, or path of a GGUF file."`
 
 	BlockSize   []int    `default:"16" env:"-" placeholder:"N" help:"Tokens in a block; several are tried one after the other."`
 	Budget      []int    `default:"512" env:"-" placeholder:"N" help:"Most tokens of a step; several are tried."`
@@ -40,8 +42,12 @@ func (cmd *benchPressureCmd) Run(ctx context.Context, c *console) error {
 	if !slices.Contains([]int{1, 2, 4, 8}, cmd.Scale) {
 		return usageError{fmt.Sprintf("--scale %d: want 1, 2, 4 or 8", cmd.Scale)}
 	}
+	sources, err := catalog.ConfigFromEnv(os.Getenv)
+	if err != nil {
+		return err
+	}
 	o := pressure.Options{
-		Model:      llm.Options{Model: cmd.Model, CPU: cmd.CPU, Threads: cmd.Threads},
+		Model:      llm.Options{Model: cmd.Model, Catalog: catalog.New(sources), CPU: cmd.CPU, Threads: cmd.Threads},
 		BlockSizes: cmd.BlockSize, Budgets: cmd.Budget, Waves: cmd.Waves, Cases: cmd.Cases, Scale: cmd.Scale,
 		PrefixCaching: map[string][]bool{"on": {true}, "off": {false}, "both": {true, false}}[cmd.PrefixCache],
 		Progress:      func(line string) { fmt.Fprintln(c.Err, line) },
