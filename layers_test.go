@@ -42,10 +42,15 @@ const layers = `
 	sched, sample, model < executor;
 	sched, sample < executor/executortest;
 
+	# Where KV goes that leaves the pool. The engine says what it needs of a connector, llm puts the two together.
+	kv < connector/chunk;
+	kv, invariant, cpu < connector/ram;
+	sched, cpu, connector/chunk, connector/ram < connector;
+
 	# Around the core: one owner, thin shells.
 	sched < record < cmd/quire;
 	sched, sample, tokenizer, invariant, record < engine;
-	catalog, chat, executor, engine, tokenizer < llm;
+	catalog, chat, executor, engine, tokenizer, connector < llm;
 	llm < quire;
 	sched, invariant < sim;
 

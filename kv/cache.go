@@ -412,8 +412,8 @@ func (c *Cache) Events() []Event { return c.events }
 // DropEvents forgets the first n events.
 func (c *Cache) DropEvents(n int) { c.events = append(c.events[:0], c.events[n:]...) }
 
-// Evictions returns the evictions recorded so far, oldest first: a view, valid until the next change. Blocks of adapters
-// and of further groups are not among them.
+// Evictions returns the evictions recorded so far, oldest first: a view, valid until the next change. Blocks of adapters,
+// of further groups, and tainted ones are not among them.
 func (c *Cache) Evictions() []Eviction { return c.evictions }
 
 // DropEvictions forgets them.
@@ -424,7 +424,7 @@ func (c *Cache) evicted(b BlockID) {
 	if c.cfg.Events {
 		c.dropped(b)
 	}
-	if x := &c.pool.blocks[b]; c.cfg.Evictions && x.adapter == 0 && x.group == 0 {
+	if x := &c.pool.blocks[b]; c.cfg.Evictions && x.adapter == 0 && x.group == 0 && !x.tainted {
 		c.evictions = append(c.evictions, Eviction{Block: b, Hash: x.hash})
 	}
 }

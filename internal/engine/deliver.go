@@ -107,7 +107,7 @@ func (l *loop) end(h *Handle, tokens []Token) {
 		r.err = fmt.Errorf("request %s: %w", h.id, r.err)
 	}
 	r.finish.PromptTokens, r.finish.OutputTokens, r.finish.Preemptions = len(h.req.Prompt), r.outputs, r.preemptions
-	r.finish.CachedTokens = h.CachedTokens()
+	r.finish.CachedTokens, r.finish.LoadedTokens = h.CachedTokens(), h.loadedTokens()
 	delete(l.handles, h.id)
 	if l.observer.Finished != nil {
 		l.observer.Finished(FinishInfo{

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -26,9 +27,29 @@ type Executor interface {
 	Close() error
 }
 
+// Connector moves KV between the pool and the tiers behind it. The loop calls its methods, and none may wait; Close is called
+// once the loop has ended, and afterwards nobody but the executor touches the pool's memory.
+type Connector interface {
+	sched.Connector
+	// Start is called once, before all else. wake may be called by any goroutine when Done has something.
+	Start(wake func())
+	// Begin is called before each plan is executed: it copies what the plan evicts and begins the plan's loads. Each load ends
+	// in exactly one LoadDone, within bounded time.
+	Begin(p *sched.Plan)
+	// Done appends the loads that have ended since it was called last.
+	Done(dst []sched.LoadDone) []sched.LoadDone
+	// Filled offers what a step completed, before the next one is planned.
+	Filled(filled []sched.Filled)
+	// Computed tells how long a step took that computed so many tokens.
+	Computed(tokens int, d time.Duration)
+	Close() error
+}
+
 // Config is the shape of an engine. It is read once, by New.
 type Config struct {
 	Sched sched.Config
+	// Connector is nil for a KV cache that ends with the pool. The engine owns it from New on.
+	Connector Connector
 	// Vocab is the number of logits in a row of the executor.
 	Vocab int
 	// MaxQueuedRequests is the most requests that wait for their first step; more are refused. 0 means 8192.
@@ -104,11 +125,17 @@ type inbox struct {
 
 // New starts an engine over an executor, which it owns from now on. The scheduler's configuration must be valid.
 func New(cfg Config, ex Executor) *Engine {
+	if cfg.Connector != nil {
+		cfg.Sched.Connector = cfg.Connector
+	}
 	e := &Engine{
 		cfg: cfg.withDefaults(), exec: ex, sched: record.New(cfg.Sched, cfg.Record), start: time.Now(),
 		wake: make(chan struct{}, 1), busy: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 	e.loop.init(e)
+	if cfg.Connector != nil {
+		cfg.Connector.Start(e.poke)
+	}
 	e.status.init(e)
 	e.rest.Go(e.loop.run)
 	if e.cfg.LogInterval > 0 {
@@ -295,8 +322,8 @@ func (e *Engine) Drain(ctx context.Context) error {
 	}
 }
 
-// Close ends every request with ErrClosed, stops the loop after the step in hand and closes the executor. It may be called
-// more than once.
+// Close ends every request with ErrClosed, stops the loop after the step in hand, ends all transfers and closes the
+// executor. It may be called more than once.
 func (e *Engine) Close() error {
 	e.mu.Lock()
 	first := !e.closed
@@ -310,5 +337,9 @@ func (e *Engine) Close() error {
 	if !first {
 		return nil
 	}
-	return e.exec.Close()
+	var err error
+	if e.cfg.Connector != nil {
+		err = e.cfg.Connector.Close()
+	}
+	return errors.Join(err, e.exec.Close())
 }

@@ -20,7 +20,8 @@ type Finish struct {
 	StopString string
 
 	PromptTokens int
-	CachedTokens int // of the prompt, found in the prefix cache
+	CachedTokens int // of the prompt, found in the prefix cache or brought from a tier behind it
+	LoadedTokens int // of these, brought from a tier
 	OutputTokens int // the one that ended the request included
 	Preemptions  int
 }
@@ -42,6 +43,7 @@ type Handle struct {
 	head   int
 	prompt []Token // log probabilities of prompt tokens
 	cached int
+	loaded int
 	finish *Finish
 	err    error
 	stop   string // the stop string that ended the text
@@ -143,11 +145,17 @@ func (h *Handle) PromptLogprobs() []Token {
 	return h.prompt
 }
 
-// CachedTokens returns how many tokens of the prompt came from the prefix cache, 0 before the request ran.
+// CachedTokens returns how many tokens of the prompt came from the prefix cache or a tier behind it, 0 before the request ran.
 func (h *Handle) CachedTokens() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.cached
+}
+
+func (h *Handle) loadedTokens() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.loaded
 }
 
 // watch aborts the request when ctx ends. Called once, by Submit; the request may have ended already.
@@ -172,7 +180,7 @@ func (h *Handle) stopAt(stop string, n int) *Finish {
 	h.stop = stop
 	f := Finish{
 		Reason: sched.ReasonStop, StopString: stop,
-		PromptTokens: len(h.req.Prompt), CachedTokens: h.cached, OutputTokens: n,
+		PromptTokens: len(h.req.Prompt), CachedTokens: h.cached, LoadedTokens: h.loaded, OutputTokens: n,
 	}
 	h.mu.Unlock()
 	h.Abort()

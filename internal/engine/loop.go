@@ -17,6 +17,7 @@ type loop struct {
 	step     sched.StepDone // used again each step
 	ids      []int32        // backs the token lists in step
 	touched  []*Handle      // of the step in hand, in plan order
+	loads    []sched.LoadDone
 	now      time.Time
 	observer Observer
 
@@ -31,6 +32,8 @@ type progress struct {
 	last      time.Time
 	begun     bool
 
+	loads       bool // some of its prompt comes from outside the pool
+	loadedFrom  int  // tokens before these
 	outputs     int
 	preemptions int
 	tokens      []Token // of the step in hand, from the executor
@@ -72,6 +75,7 @@ func (l *loop) turn() bool {
 	plan := l.e.sched.Schedule(l.now.Sub(l.e.start).Seconds())
 	l.apply(plan.Changes)
 	l.deliver()
+	l.transfer(plan)
 	if plan.Idle() {
 		if len(plan.Finished) > 0 {
 			_, err := l.e.exec.Execute(plan) // it has only to forget
@@ -110,6 +114,31 @@ func (l *loop) receive() {
 			l.apply(e.sched.Apply(sched.Abort{ID: h.id}))
 		}
 	}
+	l.loaded() // last: an abort ends a load
+}
+
+// transfer begins what a plan has to be moved into and out of the pool before it is executed.
+func (l *loop) transfer(plan *sched.Plan) {
+	if l.e.cfg.Connector == nil {
+		return
+	}
+	for i := range plan.Loads {
+		ld := &plan.Loads[i]
+		l.handles[ld.ID].run.loadedFrom = ld.From
+		l.handles[ld.ID].run.loads = true
+	}
+	l.e.cfg.Connector.Begin(plan)
+}
+
+// loaded takes in the loads that have ended.
+func (l *loop) loaded() {
+	if l.e.cfg.Connector == nil {
+		return
+	}
+	l.loads = l.e.cfg.Connector.Done(l.loads[:0])
+	for i := range l.loads {
+		l.apply(l.e.sched.Apply(l.loads[i]))
+	}
 }
 
 // callBack runs what is to run between two steps, when nothing is in flight.
@@ -144,6 +173,10 @@ func (l *loop) execute(plan *sched.Plan) {
 	l.collect(plan, outputs, err)
 	l.receive() // first, so that the tokens of clients who left meanwhile are dropped
 	l.apply(e.sched.Apply(&l.step))
+	if c := e.cfg.Connector; c != nil {
+		c.Filled(e.sched.Filled())
+		c.Computed(plan.TotalTokens, info.Duration)
+	}
 	for _, h := range l.touched {
 		info.Sampled += h.run.emitted
 	}
@@ -165,6 +198,9 @@ func (l *loop) planned(p *sched.Planned) {
 	l.e.exec.Begin(h.id, h.params, h.req.Prompt)
 	h.mu.Lock()
 	h.cached = p.From
+	if h.run.loads {
+		h.loaded = max(0, p.From-h.run.loadedFrom)
+	}
 	h.mu.Unlock()
 	l.e.unqueue(h)
 }

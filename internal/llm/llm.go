@@ -10,6 +10,7 @@ import (
 
 	"github.com/quire-ai/quire/gguf"
 	"github.com/quire-ai/quire/internal/chat"
+	"github.com/quire-ai/quire/internal/connector"
 	"github.com/quire-ai/quire/internal/cpu"
 	"github.com/quire-ai/quire/internal/engine"
 	"github.com/quire-ai/quire/internal/executor"
@@ -36,6 +37,8 @@ type Model struct {
 	// MaxModelLen is the most tokens of a request, prompt and output. Engine.MaxTokens may be less: what the KV cache holds.
 	MaxModelLen int
 	Plan        MemoryPlan
+	// Tiers are behind the KV cache; nil if nothing is. They are the engine's.
+	Tiers *connector.Chain
 
 	closers []func() error // in the order of opening
 }
@@ -124,6 +127,9 @@ func (m *Model) start(o Options, device *cpu.Device, weights *model.Model) error
 		return err
 	}
 	o.Engine.Vocab = ex.Vocab()
+	if err := m.withTiers(&o, ex, weights); err != nil {
+		return err
+	}
 	m.Engine = engine.New(o.Engine, ex)
 	m.closers = append(m.closers, m.Engine.Close)
 	m.Plan = MemoryPlan{

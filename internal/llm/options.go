@@ -37,6 +37,9 @@ type Options struct {
 	KVCacheTokens int
 	KVCacheMemory int64
 
+	// Tiers says where KV goes that leaves the cache, and comes back from.
+	Tiers Tiers
+
 	// Engine configures scheduler and engine. Load fills in what follows from the model: Vocab, Sched.Blocks and
 	// Sched.MaxModelLen; a zero BlockSize, MaxNumSeqs or MaxNumBatchedTokens takes the default above.
 	Engine engine.Config

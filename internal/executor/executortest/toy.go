@@ -11,6 +11,7 @@ package executortest
 import (
 	"fmt"
 	"sync"
+	"unsafe"
 
 	"github.com/quire-ai/quire/internal/invariant"
 	"github.com/quire-ai/quire/internal/sample"
@@ -69,6 +70,15 @@ func New(o Options) *Toy {
 
 // Vocab returns the number of logits in a row.
 func (t *Toy) Vocab() int { return t.options.Vocab }
+
+// BlockBytes is the size of a block of the toy's memory.
+func (t *Toy) BlockBytes() int { return 8 * t.options.BlockSize }
+
+// Block is the memory of one block, for connectors.
+func (t *Toy) Block(id int32) []byte {
+	block := t.memory[int(id)*t.options.BlockSize:][:t.options.BlockSize]
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(block))), t.BlockBytes())
+}
 
 // Begin introduces a request before its first plan.
 func (t *Toy) Begin(id sched.RequestID, p *sample.Params, prompt []int32) {

@@ -1,0 +1,194 @@
+// Package ram keeps KV blocks that left the pool in memory of a fixed size.
+//
+// It is a victim cache: a block comes in when the pool gives its place to another, and the block used longest ago goes. A
+// block that is being copied out is pinned and stays. What is in it is as trustworthy as the pool itself and carries no
+// checksum.
+package ram
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/quire-ai/quire/internal/cpu"
+	"github.com/quire-ai/quire/internal/invariant"
+	"github.com/quire-ai/quire/kv"
+)
+
+// Slot names a place of the cache that a Pin holds.
+type Slot int32
+
+// sentinel is the slot that stands for both ends of the queue of unpinned blocks.
+const sentinel Slot = 0
+
+// Cache holds blocks by their hash. Its methods may be called concurrently.
+type Cache struct {
+	blockBytes int
+	memory     []byte // [slot][blockBytes], outside the Go heap; pages that were never used cost nothing
+
+	mu      sync.Mutex // guards what follows
+	index   map[kv.Hash]Slot
+	slots   []slot // [0] is the sentinel: next is the oldest, prev the newest
+	used    int    // slots ever used: those behind were never touched
+	vacant  []Slot // used, and empty
+	evicted uint64
+	stored  uint64
+	pinned  int // blocks
+}
+
+type slot struct {
+	hash       kv.Hash
+	prev, next Slot // in the queue, while pins is 0
+	pins       int32
+}
+
+// New returns an empty cache for as many blocks as fit into sizeBytes, at least one.
+func New(sizeBytes int64, blockBytes int) (*Cache, error) {
+	n := sizeBytes / int64(blockBytes)
+	if n < 1 || n >= 1<<31-1 {
+		return nil, fmt.Errorf("ram tier of %d bytes: holds %d blocks of %d bytes", sizeBytes, n, blockBytes)
+	}
+	memory, err := cpu.Alloc(int(n) * blockBytes)
+	if err != nil {
+		return nil, fmt.Errorf("ram tier: %w", err)
+	}
+	return &Cache{blockBytes: blockBytes, memory: memory, index: map[kv.Hash]Slot{}, slots: make([]slot, n+1)}, nil
+}
+
+// Close frees the memory. Nobody may hold a pin.
+func (c *Cache) Close() error { return cpu.Free(c.memory) }
+
+// Has tells whether the block of the hash is there.
+func (c *Cache) Has(h *kv.Hash) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, ok := c.index[*h]
+	return ok
+}
+
+// Put copies a block in, in place of the one used longest ago. It does nothing if the block is there, or if every other is
+// pinned. It has one caller.
+func (c *Cache) Put(h *kv.Hash, block []byte) {
+	s, ok := c.reserve(h)
+	if !ok {
+		return
+	}
+	copy(c.bytes(s), block)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.slots[s].hash = *h
+	c.index[*h] = s
+	c.stored++
+	c.unpin(s)
+}
+
+// reserve finds a place for a block that is not there and pins it.
+func (c *Cache) reserve(h *kv.Hash) (Slot, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s, ok := c.index[*h]; ok {
+		c.touch(s)
+		return 0, false
+	}
+	var s Slot
+	switch {
+	case len(c.vacant) > 0:
+		s = c.vacant[len(c.vacant)-1]
+		c.vacant = c.vacant[:len(c.vacant)-1]
+	case c.used < len(c.slots)-1:
+		c.used++
+		s = Slot(c.used)
+	default:
+		if s = c.slots[sentinel].next; s == sentinel {
+			return 0, false
+		}
+		c.unlink(s)
+		delete(c.index, c.slots[s].hash)
+		c.evicted++
+	}
+	c.slots[s].pins = 1
+	c.pinned++
+	return s, true
+}
+
+// Pin finds a block and keeps it until Unpin. The bytes must not be written to.
+func (c *Cache) Pin(h *kv.Hash) (Slot, []byte, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s, ok := c.index[*h]
+	if !ok {
+		return 0, nil, false
+	}
+	if c.slots[s].pins == 0 {
+		c.unlink(s)
+		c.pinned++
+	}
+	c.slots[s].pins++
+	return s, c.bytes(s), true
+}
+
+// Unpin gives a pin back. The block is the newest now.
+func (c *Cache) Unpin(s Slot) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.unpin(s)
+}
+
+func (c *Cache) unpin(s Slot) {
+	x := &c.slots[s]
+	invariant.Check(x.pins > 0, "slot %d of the ram tier is pinned", s)
+	if x.pins--; x.pins == 0 {
+		c.pinned--
+		c.pushNewest(s)
+	}
+}
+
+// Clear drops every block that is not pinned.
+func (c *Cache) Clear() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for s := c.slots[sentinel].next; s != sentinel; s = c.slots[sentinel].next {
+		c.unlink(s)
+		delete(c.index, c.slots[s].hash)
+		c.vacant = append(c.vacant, s)
+	}
+}
+
+// Stats is the state of the moment, and counters.
+type Stats struct {
+	Blocks, Capacity int
+	BlockBytes       int
+	Pinned           int
+	Stored           uint64 // blocks copied in
+	Evicted          uint64 // blocks that made room
+}
+
+// Stats returns the state of the moment.
+func (c *Cache) Stats() Stats {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return Stats{
+		Blocks: len(c.index), Capacity: len(c.slots) - 1, BlockBytes: c.blockBytes, Pinned: c.pinned, Stored: c.stored, Evicted: c.evicted,
+	}
+}
+
+func (c *Cache) bytes(s Slot) []byte {
+	return c.memory[(int(s)-1)*c.blockBytes:][:c.blockBytes:c.blockBytes]
+}
+
+func (c *Cache) touch(s Slot) {
+	if c.slots[s].pins == 0 {
+		c.unlink(s)
+		c.pushNewest(s)
+	}
+}
+
+func (c *Cache) pushNewest(s Slot) {
+	newest := c.slots[sentinel].prev
+	c.slots[s].prev, c.slots[s].next = newest, sentinel
+	c.slots[newest].next, c.slots[sentinel].prev = s, s
+}
+
+func (c *Cache) unlink(s Slot) {
+	x := &c.slots[s]
+	c.slots[x.prev].next, c.slots[x.next].prev = x.next, x.prev
+}
