@@ -26,8 +26,9 @@ type Acts struct {
 	scale   []float32 // value = scale·q
 	sum     []float32 // scale · the sum of the block's q, rounded once
 	minus8  []int32   // -8 · the sum of the block's q: what unsigned 4-bit weights have too much
+	minus16 []int32   // the same of 5-bit weights
 	minus32 []int32   // …[2 halves]: -32 · the sum of 16 q
-	bias    []int32   // -128 · the sum of the block's q
+	bias    []int32   // -128 · the sum of the block's q: of bytes
 	all     []float32 // F32 of maxRows
 }
 
@@ -47,6 +48,7 @@ func (d *Device) NewActs(maxRows, cols int) (*Acts, error) {
 		{4 * blocks, func(b []byte) { a.scale = float32s(b) }},
 		{4 * blocks, func(b []byte) { a.sum = float32s(b) }},
 		{4 * blocks, func(b []byte) { a.minus8 = int32s(b) }},
+		{4 * blocks, func(b []byte) { a.minus16 = int32s(b) }},
 		{8 * blocks, func(b []byte) { a.minus32 = int32s(b) }},
 		{4 * blocks, func(b []byte) { a.bias = int32s(b) }},
 	} {

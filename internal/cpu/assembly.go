@@ -15,6 +15,7 @@ type assembly struct {
 	// together is how many panels, besides one, the float product of so many rows takes at once.
 	together func(rows int) int
 
+	unpackCall   [kindCount]func(*unpackCall) // of kinds that are worth it
 	quantizeCall func(*quantizeCall)
 	softmaxCall  func(*softmaxCall)
 	sumSquares   func(sums *[lanes]float32, x *float32, n int)
@@ -29,6 +30,11 @@ type assembly struct {
 	halvesCall   func(dst *uint16, x *float32, n int)
 	mixCall      func(dst, x *float32, n int, a, b float32)
 	divideCall   func(dst, x *float32, n int, divisor float32)
+
+	peakInts, peakFloats func(n int)
+	peakRead             func(p *byte, n int)
+	peakLanes            int     // float32 of a vector
+	peakBytes            float64 // bytes that peakInts multiplies in such a lane with one operation
 }
 
 // hide returns p in a way that does not make what it points to escape to the heap, as strings.Builder hides itself.
@@ -43,18 +49,18 @@ const aheadBytes = 8192
 
 func (a *assembly) gemmBlocks(dst []float32, stride int, p panels, x tile, cols int) {
 	at := x.acts.place(x.row, 0)
-	blocks := cols / blockCols
-	scaleBytes := blocks / p.layout.scaleBlocks * p.layout.scaleBytes
+	numbersBytes, scalesBytes := p.layout.numbersBytes(cols), p.layout.scalesBytes(cols)
 	c := blockCall{
-		stride:     uintptr(4 * stride),
-		numbersGap: uintptr(p.panelBytes - p.split),
-		scalesGap:  uintptr(p.panelBytes - scaleBytes),
-		panelBytes: uintptr(p.panelBytes),
-		numbers:    unsafe.Pointer(&p.data[0]),
-		scales:     unsafe.Pointer(&p.data[p.split]),
-		panels:     uintptr(p.count),
-		height:     uintptr(x.height),
-		blocks:     uintptr(blocks),
+		stride:      uintptr(4 * stride),
+		numbers:     unsafe.Pointer(&p.numbers[0]),
+		numbersGap:  uintptr(p.numbersStep - numbersBytes),
+		numbersBack: uintptr(numbersBytes),
+		scales:      unsafe.Pointer(&p.scales[0]),
+		scalesGap:   uintptr(p.scalesStep - scalesBytes),
+		scalesBack:  uintptr(scalesBytes),
+		panels:      uintptr(p.count),
+		height:      uintptr(x.height),
+		blocks:      uintptr(cols / blockCols),
 	}
 	if x.row+x.height == x.acts.rows {
 		c.ahead = aheadBytes // the last tile: what follows is not in the cache yet
@@ -66,13 +72,15 @@ func (a *assembly) gemmBlocks(dst []float32, stride int, p panels, x tile, cols 
 		c.q = unsafe.Pointer(&x.acts.q[(at+r)*blockCols])
 		c.scale = unsafe.Pointer(&x.acts.scale[at+r])
 		c.sum = unsafe.Pointer(&x.acts.sum[at+r])
-		switch k {
-		case kindQ8:
-			c.offset = unsafe.Pointer(&x.acts.bias[at+r])
-		case kindQ4:
+		switch p.layout.offset {
+		case 8:
 			c.offset = unsafe.Pointer(&x.acts.minus8[at+r])
-		case kindQ6K:
+		case 16:
+			c.offset = unsafe.Pointer(&x.acts.minus16[at+r])
+		case 32:
 			c.offset = unsafe.Pointer(&x.acts.minus32[2*(at+r)])
+		case 128:
+			c.offset = unsafe.Pointer(&x.acts.bias[at+r])
 		}
 		a.blocks[k](hide(&c))
 	}
@@ -103,6 +111,13 @@ func (a *assembly) gemmFloats(dst []float32, stride int, w floatPanels, x floatR
 	}
 }
 
+func (a *assembly) unpack(dst []byte, l layout, numbers []byte, cols int) {
+	c := unpackCall{unsafe.Pointer(&dst[0]), unsafe.Pointer(&numbers[0]), uintptr(cols / blockCols)}
+	a.unpackCall[l.kind](hide(&c))
+}
+
+func (a *assembly) unpacks(k kind) bool { return a.unpackCall[k] != nil }
+
 func (a *assembly) quantize(x *Acts, r int) {
 	if x.Cols%blockCols != 0 {
 		quantizeRow(x, r)
@@ -115,6 +130,7 @@ func (a *assembly) quantize(x *Acts, r int) {
 		scale:   unsafe.Pointer(&x.scale[at]),
 		sum:     unsafe.Pointer(&x.sum[at]),
 		minus8:  unsafe.Pointer(&x.minus8[at]),
+		minus16: unsafe.Pointer(&x.minus16[at]),
 		minus32: unsafe.Pointer(&x.minus32[2*at]),
 		bias:    unsafe.Pointer(&x.bias[at]),
 		blocks:  uintptr(x.Cols / blockCols),

@@ -6,10 +6,14 @@ func avx2Kernels() *assembly {
 		blocks: [kindCount]func(*blockCall){
 			kindQ8:    blocksQ8AVX2,
 			kindQ4:    blocksQ4AVX2,
+			kindQ5:    blocksQ5AVX2,
 			kindQ8Min: blocksQ8MinAVX2,
 			kindQ4Min: blocksQ4MinAVX2,
+			kindQ5Min: blocksQ5MinAVX2,
 			kindQ8K:   blocksQ8KAVX2,
 			kindQ4K:   blocksQ4KAVX2,
+			kindQ5K:   blocksQ5KAVX2,
+			kindB6K:   blocksB6KAVX2,
 			kindQ6K:   blocksQ6KAVX2,
 		},
 		floats: [kindCount]func(*floatCall){
@@ -20,6 +24,12 @@ func avx2Kernels() *assembly {
 		blockHeights: heightsAVX2(),
 		floatHeights: []int{1, 2, 3, 4, 6},
 		together:     func(int) int { return 1 },
+		// Not of Q4 and Q5: the product of bytes takes 128 off each, and more operations than that of nibbles.
+		unpackCall: [kindCount]func(*unpackCall){
+			kindQ4Min: unpack4AVX2, kindQ4K: unpack4AVX2,
+			kindQ5Min: unpack5AVX2, kindQ5K: unpack5AVX2,
+			kindQ6K: unpack6AVX2,
+		},
 		quantizeCall: quantizeAVX2,
 		softmaxCall:  softmaxAVX2,
 		sumSquares:   sumSquaresAVX2,
@@ -34,6 +44,12 @@ func avx2Kernels() *assembly {
 		halvesCall:   halvesAVX2,
 		mixCall:      mixAVX2,
 		divideCall:   divideAVX2,
+
+		peakInts:   peakIntsAVX2,
+		peakFloats: peakFloatsAVX2,
+		peakRead:   peakReadAVX2,
+		peakLanes:  8,
+		peakBytes:  4,
 	}
 }
 
@@ -41,5 +57,6 @@ func avx2Kernels() *assembly {
 func heightsAVX2() [kindCount][]int {
 	all := sameHeights([]int{1, 2, 3, 4})
 	all[kindQ6K] = []int{1, 2}
+	all[kindB6K] = all[kindQ6K]
 	return all
 }

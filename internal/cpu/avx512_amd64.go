@@ -6,10 +6,14 @@ func avx512Kernels() *assembly {
 		blocks: [kindCount]func(*blockCall){
 			kindQ8:    blocksQ8AVX512,
 			kindQ4:    blocksQ4AVX512,
+			kindQ5:    blocksQ5AVX512,
 			kindQ8Min: blocksQ8MinAVX512,
 			kindQ4Min: blocksQ4MinAVX512,
+			kindQ5Min: blocksQ5MinAVX512,
 			kindQ8K:   blocksQ8KAVX512,
 			kindQ4K:   blocksQ4KAVX512,
+			kindQ5K:   blocksQ5KAVX512,
+			kindB6K:   blocksB6KAVX512,
 			kindQ6K:   blocksQ6KAVX512,
 		},
 		floats: [kindCount]func(*floatCall){
@@ -28,6 +32,11 @@ func avx512Kernels() *assembly {
 			}
 			return 1
 		},
+		unpackCall: [kindCount]func(*unpackCall){
+			kindQ4: unpack4AVX512, kindQ4Min: unpack4AVX512, kindQ4K: unpack4AVX512,
+			kindQ5: unpack5AVX512, kindQ5Min: unpack5AVX512, kindQ5K: unpack5AVX512,
+			kindQ6K: unpack6AVX512,
+		},
 		quantizeCall: quantizeAVX512,
 		softmaxCall:  softmaxAVX512,
 		sumSquares:   sumSquaresAVX512,
@@ -42,6 +51,12 @@ func avx512Kernels() *assembly {
 		halvesCall:   halvesAVX512,
 		mixCall:      mixAVX512,
 		divideCall:   divideAVX512,
+
+		peakInts:   peakIntsAVX512,
+		peakFloats: peakFloatsAVX512,
+		peakRead:   peakReadAVX512,
+		peakLanes:  16,
+		peakBytes:  4,
 	}
 }
 

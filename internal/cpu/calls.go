@@ -4,22 +4,23 @@ import "unsafe"
 
 // blockCall is what the assembly of block products reads (gen/blocks512.go, gen/blocks256.go). All steps are in bytes.
 type blockCall struct {
-	dst        unsafe.Pointer // of the first row and panel
-	stride     uintptr        // to the next row
-	numbers    unsafe.Pointer
-	scales     unsafe.Pointer
-	numbersGap uintptr // from the end of a panel's numbers to those of the next
-	scalesGap  uintptr
-	panelBytes uintptr
-	panels     uintptr
-	q          unsafe.Pointer // of the first row
-	scale      unsafe.Pointer
-	offset     unsafe.Pointer // what the unsigned weights have too much: minus8, minus32 or bias
-	sum        unsafe.Pointer
-	height     uintptr // rows of the tile
-	rows       uintptr // rows to multiply
-	blocks     uintptr
-	ahead      uintptr // prefetch so far ahead, or 0
+	dst         unsafe.Pointer // of the first row and panel
+	stride      uintptr        // to the next row
+	numbers     unsafe.Pointer
+	scales      unsafe.Pointer
+	numbersGap  uintptr // from the end of a panel's numbers to those of the next
+	scalesGap   uintptr
+	numbersBack uintptr // from the end of a panel's numbers to their beginning
+	scalesBack  uintptr
+	panels      uintptr
+	q           unsafe.Pointer // of the first row
+	scale       unsafe.Pointer
+	offset      unsafe.Pointer // what the unsigned weights have too much: minus8, minus32 or bias
+	sum         unsafe.Pointer
+	height      uintptr // rows of the tile
+	rows        uintptr // rows to multiply
+	blocks      uintptr
+	ahead       uintptr // prefetch so far ahead, or 0
 }
 
 // floatCall is what the assembly of float products reads (gen/floats.go). All steps are in bytes.
@@ -38,10 +39,10 @@ type floatCall struct {
 
 // quantizeCall is what the assembly of quantisation reads (gen/quantize.go).
 type quantizeCall struct {
-	x                                    unsafe.Pointer
-	q, scale, sum, minus8, minus32, bias unsafe.Pointer
-	blocks                               uintptr
-	height                               uintptr // rows of the tile
+	x                                             unsafe.Pointer
+	q, scale, sum, minus8, minus16, minus32, bias unsafe.Pointer
+	blocks                                        uintptr
+	height                                        uintptr // rows of the tile
 }
 
 // softmaxCall is what the assembly of softmax reads and writes (gen/softmax.go).
@@ -51,4 +52,10 @@ type softmaxCall struct {
 	scale, limit float32
 	top          float32
 	sums         [lanes]float32
+}
+
+// unpackCall is what the assembly of unpacking reads (gen/unpack.go).
+type unpackCall struct {
+	dst, numbers unsafe.Pointer
+	blocks       uintptr
 }

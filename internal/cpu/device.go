@@ -1,6 +1,9 @@
 package cpu
 
-import "fmt"
+import (
+	"fmt"
+	"unsafe"
+)
 
 // Options say how a Device computes.
 type Options struct {
@@ -15,7 +18,9 @@ type Device struct {
 	kernels kernels
 	pool    *pool
 	memory  arena
-	scratch [][]float32 // of each worker, grown as needed; what a kernel call leaves there is of no use to the next
+	// Of each worker, grown as needed; what a kernel call leaves there is of no use to the next.
+	scratch  [][]float32
+	unpacked [][]byte
 
 	// The jobs of the methods, kept here so that a step allocates nothing.
 	matmul    matmulJob
@@ -37,10 +42,11 @@ func NewDevice(o Options) (*Device, error) {
 		return nil, fmt.Errorf("cpu device: %d threads, want 1 to 1024", o.Threads)
 	}
 	return &Device{
-		level:   o.Level,
-		kernels: kernelsOf(o.Level),
-		pool:    newPool(o.Threads),
-		scratch: make([][]float32, o.Threads),
+		level:    o.Level,
+		kernels:  kernelsOf(o.Level),
+		pool:     newPool(o.Threads),
+		scratch:  make([][]float32, o.Threads),
+		unpacked: make([][]byte, o.Threads),
 	}, nil
 }
 
@@ -74,4 +80,13 @@ func (d *Device) buffer(worker, n int) []float32 {
 		d.scratch[worker] = make([]float32, n+n/4)
 	}
 	return d.scratch[worker][:n]
+}
+
+// bytes returns n bytes of the worker's memory for unpacked numbers, aligned.
+func (d *Device) bytes(worker, n int) []byte {
+	if cap(d.unpacked[worker]) < n {
+		b := make([]byte, n+n/4+alignment)
+		d.unpacked[worker] = b[-uintptr(unsafe.Pointer(&b[0]))&(alignment-1):]
+	}
+	return d.unpacked[worker][:n]
 }

@@ -23,17 +23,11 @@ type tile struct {
 // where dot is the integer product of 32 weights and 32 activations.
 func gemmBlocks(dst []float32, stride int, p panels, x tile, cols int) {
 	for i := range p.count {
-		gemmPanel(dst[i*lanes:], stride, panel{p.layout, p.numbers(i), p.scales(i)}, x, cols)
+		gemmPanel(dst[i*lanes:], stride, p.part(i, 1), x, cols)
 	}
 }
 
-// panel is one panel of a run.
-type panel struct {
-	layout          layout
-	numbers, scales []byte
-}
-
-func gemmPanel(dst []float32, stride int, p panel, x tile, cols int) {
+func gemmPanel(dst []float32, stride int, p panels, x tile, cols int) {
 	var w [lanes][blockCols]int32
 	var acc [tileRows][lanes]float32
 	for b := range cols / blockCols {
@@ -46,7 +40,7 @@ func gemmPanel(dst []float32, stride int, p panel, x tile, cols int) {
 			for lane := range acc[r] {
 				dot := blockDot(p, b, lane, &w[lane], q)
 				a := fma32(float32(dot), mul32(scale[lane], as), acc[r][lane])
-				if p.layout.hasMin() {
+				if p.layout.kind.hasMin() {
 					a = fma32(minimum[lane], sum, a)
 				}
 				acc[r][lane] = a
@@ -58,19 +52,38 @@ func gemmPanel(dst []float32, stride int, p panel, x tile, cols int) {
 	}
 }
 
-func (l layout) hasMin() bool { return l.kind >= kindQ8Min && l.kind <= kindQ4K }
-
 // unpackWeights sets w to block b of the panel as signed integers.
-func unpackWeights(w *[lanes][blockCols]int32, p panel, b int) {
+func unpackWeights(w *[lanes][blockCols]int32, p panels, b int) {
 	numbers := p.numbers[b*p.layout.blockBytes:][:p.layout.blockBytes]
-	offset := [kindCount]int32{kindQ8: 128, kindQ4: 8, kindQ6K: 32}[p.layout.kind]
 	for lane := range w {
 		for k := range w[lane] {
-			g, j := k/4, k%4
-			if p.layout.blockBytes == 512 {
-				w[lane][k] = int32(numbers[g*64+lane*4+j]) - offset
-			} else {
-				w[lane][k] = int32(numbers[g%4*64+lane*4+j]>>(g/4*4)&15) - offset
+			w[lane][k] = int32(p.layout.number(numbers, lane, k)) - int32(p.layout.offset)
+		}
+	}
+}
+
+// number returns the number of a lane and column of a block.
+func (l layout) number(block []byte, lane, column int) uint8 {
+	g, at := column/4, lane*4+column%4
+	if l.bits == 8 {
+		return block[g*64+at]
+	}
+	n := block[g%4*64+at] >> (g / 4 * 4) & 15
+	if bits := l.bits - 4; bits > 0 {
+		perByte := 8 / bits
+		high := block[256+g/perByte*64+at] >> (g % perByte * bits) & (1<<bits - 1)
+		n |= high << 4
+	}
+	return n
+}
+
+// unpackNumbers sets dst to the numbers of a panel in the unpacked layout.
+func unpackNumbers(dst []byte, l layout, numbers []byte, cols int) {
+	for b := range cols / blockCols {
+		block := numbers[b*l.blockBytes:][:l.blockBytes]
+		for column := range blockCols {
+			for lane := range lanes {
+				dst[b*512+column/4*64+lane*4+column%4] = l.number(block, lane, column)
 			}
 		}
 	}
@@ -78,7 +91,7 @@ func unpackWeights(w *[lanes][blockCols]int32, p panel, b int) {
 
 // blockScales returns the scale and the minimum of block b of each row; products with the scales of the k-quants are
 // exact.
-func blockScales(p panel, b int) (scale, minimum [lanes]float32) {
+func blockScales(p panels, b int) (scale, minimum [lanes]float32) {
 	record := p.scales[b/p.layout.scaleBlocks*p.layout.scaleBytes:][:p.layout.scaleBytes]
 	half := func(at, lane int) float32 {
 		return tensor.F16ToF32(binary.LittleEndian.Uint16(record[at+2*lane:]))
@@ -86,9 +99,9 @@ func blockScales(p panel, b int) (scale, minimum [lanes]float32) {
 	for lane := range lanes {
 		scale[lane] = half(0, lane)
 		switch p.layout.kind {
-		case kindQ8Min, kindQ4Min:
+		case kindQ8Min, kindQ4Min, kindQ5Min:
 			minimum[lane] = half(32, lane)
-		case kindQ8K, kindQ4K:
+		case kindQ8K, kindQ4K, kindQ5K:
 			pair := record[64+b%8*32:]
 			scale[lane] *= float32(pair[lane])
 			minimum[lane] = -half(32, lane) * float32(pair[16+lane])
@@ -99,12 +112,12 @@ func blockScales(p panel, b int) (scale, minimum [lanes]float32) {
 
 // blockDot is the integer product of a block. In Q6_K, whose halves have scales of their own, it is their sum weighted
 // with these: less than 2^24, so that float32 holds it exactly.
-func blockDot(p panel, b, lane int, w *[blockCols]int32, q *[blockCols]int8) int32 {
+func blockDot(p panels, b, lane int, w *[blockCols]int32, q *[blockCols]int8) int32 {
 	var half [2]int32
 	for k, v := range q {
 		half[k/16] += w[k] * int32(v)
 	}
-	if p.layout.kind != kindQ6K {
+	if !p.layout.kind.hasHalves() {
 		return half[0] + half[1]
 	}
 	scales := p.scales[b/8*p.layout.scaleBytes+32+b%8*32:]

@@ -6,6 +6,8 @@ package cpu
 type kernels interface {
 	gemmBlocks(dst []float32, stride int, p panels, x tile, cols int)
 	gemmFloats(dst []float32, stride int, w floatPanels, x floatRows, add bool)
+	unpack(dst []byte, l layout, numbers []byte, cols int)
+	unpacks(k kind) bool // whether unpacking pays where many tiles use a panel
 	quantize(a *Acts, r int)
 	norm(dst, x, weight []float32, eps float32)
 	silu(dst, gate, up []float32)
@@ -30,6 +32,12 @@ func (generic) gemmBlocks(dst []float32, stride int, p panels, x tile, cols int)
 func (generic) gemmFloats(dst []float32, stride int, w floatPanels, x floatRows, add bool) {
 	gemmFloats(dst, stride, w, x, add)
 }
+
+func (generic) unpack(dst []byte, l layout, numbers []byte, cols int) {
+	unpackNumbers(dst, l, numbers, cols)
+}
+
+func (generic) unpacks(kind) bool { return false }
 
 func (generic) softmax(scores []float32, lo, hi int, scale, limit float32) (top, sum float32) {
 	return softmaxRow(scores, lo, hi, scale, limit)

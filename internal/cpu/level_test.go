@@ -63,7 +63,7 @@ func TestLevelsMatMul(t *testing.T) {
 	for _, level := range fastLevels(t) {
 		d := newDevice(t, level, 1)
 		for _, typ := range packTypes {
-			for rows := 1; rows <= 33; rows++ {
+			for rows := 1; rows <= 50; rows++ {
 				c := matmulCase{typ: typ, rows: rows, outputs: 16 + rows*7%70, cols: []int{256, 512, 768}[rows%3]}
 				if typ.BlockElements() != 256 {
 					c.cols = 32 * (1 + rows%9)
@@ -124,8 +124,8 @@ func TestLevelsQuantize(t *testing.T) {
 				if s := differ(got.scale, want.scale) + differ(got.sum, want.sum); s != "" {
 					t.Fatalf("%v %d × %d: %s", level, rows, cols, s)
 				}
-				if !slices.Equal(got.q, want.q) || !slices.Equal(got.minus8, want.minus8) || !slices.Equal(got.minus32, want.minus32) ||
-					!slices.Equal(got.bias, want.bias) {
+				if !slices.Equal(got.q, want.q) || !slices.Equal(got.minus8, want.minus8) || !slices.Equal(got.minus16, want.minus16) ||
+					!slices.Equal(got.minus32, want.minus32) || !slices.Equal(got.bias, want.bias) {
 					t.Fatalf("%v %d × %d: quantised values differ", level, rows, cols)
 				}
 			}

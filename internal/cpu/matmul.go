@@ -50,9 +50,35 @@ func (j *matmulJob) run(worker, chunk int) {
 	}
 }
 
-// panels multiplies a run of panels with all rows, tile by tile. The product goes to the worker's scratch memory when
-// it cannot go to its place: a panel of fewer than 16 rows, or a sum with what is there.
+// unpackTiles is the number of tiles from which it pays to unpack the numbers of a panel first, since all tiles use them.
+const unpackTiles = 3
+
+// unpackBytes is the memory for unpacked panels, a part of the second level's cache; several at once save calls.
+const unpackBytes = 128 << 10
+
+// panels multiplies a run of panels with all rows.
 func (j *matmulJob) panels(worker int, p panels) {
+	if !j.d.kernels.unpacks(p.layout.kind) || (j.x.rows+tileRows-1)/tileRows < unpackTiles {
+		j.tiles(worker, p)
+		return
+	}
+	unpacked := p.layout.unpacked()
+	size := unpacked.numbersBytes(j.m.Cols)
+	group := max(1, min(p.count, unpackBytes/size))
+	numbers := j.d.bytes(worker, group*size)
+	for i := 0; i < p.count; i += group {
+		some := p.part(i, min(group, p.count-i))
+		for n := range some.count {
+			j.d.kernels.unpack(numbers[n*size:], some.layout, some.numbers[n*some.numbersStep:], j.m.Cols)
+		}
+		some.layout, some.numbers, some.numbersStep = unpacked, numbers, size
+		j.tiles(worker, some)
+	}
+}
+
+// tiles multiplies a run of panels with all rows, tile by tile. The product goes to the worker's scratch memory when it
+// cannot go to its place: a panel of fewer than 16 rows, or a sum with what is there.
+func (j *matmulJob) tiles(worker int, p panels) {
 	direct := p.rows == lanes && !j.add && j.m.Bias == nil
 	for row := 0; row < j.x.rows; row += tileRows {
 		t := tile{acts: j.x, row: row, height: min(tileRows, j.x.rows-row)}
@@ -83,7 +109,7 @@ func (j *matmulJob) floats(dst []float32, stride int, p panels, t tile) {
 	for i := 0; i < p.count; i += w.count {
 		w.count = min(len(w.data), p.count-i)
 		for n := range w.count {
-			w.data[n] = p.numbers(i + n)
+			w.data[n] = p.numbers[(i+n)*p.numbersStep:]
 		}
 		j.d.kernels.gemmFloats(dst[i*lanes:], stride, w, x, false)
 	}

@@ -39,13 +39,17 @@ type part struct {
 type kind uint8
 
 const (
-	kindQ8    kind = iota // bytes, weight = scale·(byte - 128); Q8_0, Q5_0
-	kindQ4                // nibbles, weight = scale·(nibble - 8); Q4_0
-	kindQ8Min             // bytes, weight = scale·byte + min; Q5_1
-	kindQ4Min             // nibbles, weight = scale·nibble + min; Q4_1
-	kindQ8K               // bytes, weight = d·scale·byte - dmin·min; Q5_K
-	kindQ4K               // nibbles, the same; Q4_K
-	kindQ6K               // bytes, weight = d·scale·(byte - 32), scales of 16 columns; Q6_K
+	kindQ8    kind = iota // bytes, weight = scale·(byte - 128); also unpacked Q4 and Q5
+	kindQ4                // nibbles, weight = scale·(nibble - 8)
+	kindQ5                // 5 bits, weight = scale·(number - 16)
+	kindQ8Min             // bytes, weight = scale·byte + min: unpacked Q4Min and Q5Min
+	kindQ4Min             // nibbles, weight = scale·nibble + min
+	kindQ5Min             // 5 bits, the same
+	kindQ8K               // bytes, weight = d·scale·byte - dmin·min: unpacked Q4K and Q5K
+	kindQ4K               // nibbles, the same
+	kindQ5K               // 5 bits, the same
+	kindB6K               // bytes, weight = d·scale·(byte - 32), scales of 16 columns: unpacked Q6K
+	kindQ6K               // 6 bits, the same
 	kindF32               // float32
 	kindF16
 	kindBF16
@@ -54,15 +58,19 @@ const (
 
 // layout says how a panel is laid out: a plane of numbers, then a plane of scales.
 //
-// Numbers, of a block of 32 columns, as 8 groups of 4 columns: byte formats have [group][16 rows][4 columns] bytes.
-// Nibble formats have the same with 4 groups of bytes, group g in the low halves and group g+4 in the high ones. Float
-// formats have [column][16 rows].
+// Numbers, of a block of 32 columns, as 8 groups of 4 columns: a group of bytes is [16 rows][4 columns]. Numbers of 4
+// to 6 bits have their low four in 4 such groups, group g in the low halves of the bytes and group g+4 in the high
+// ones. The fifth bits follow in one group, bit g of a byte belonging to group g; the fifth and sixth bits in two
+// groups, bits 2g and 2g+1 of a byte of the first belonging to group g, of the second to group g+4. Float formats have
+// [column][16 rows].
 //
 // Scales: [block]{scale [16]f16}, with a minimum [block]{scale [16]f16, min [16]f16}; the k-quants, whose blocks come
 // in eights, have [8 blocks]{d [16]f16, dmin [16]f16, [block]{scale [16]uint8, min [16]uint8}}, and Q6_K has
 // [8 blocks]{d [16]f16, [half block][16]int8}.
 type layout struct {
 	kind        kind
+	bits        int // of a number
+	offset      int // of the unsigned numbers
 	blockBytes  int // of the numbers of 32 columns (of one column in float formats)
 	scaleBlocks int // blocks that share a record of scales; 0 in float formats
 	scaleBytes  int // of that record
@@ -70,19 +78,40 @@ type layout struct {
 
 // layouts is indexed by kind. It never changes.
 var layouts = [kindCount]layout{
-	kindQ8:    {kindQ8, 512, 1, 32},
-	kindQ4:    {kindQ4, 256, 1, 32},
-	kindQ8Min: {kindQ8Min, 512, 1, 64},
-	kindQ4Min: {kindQ4Min, 256, 1, 64},
-	kindQ8K:   {kindQ8K, 512, 8, 64 + 8*32},
-	kindQ4K:   {kindQ4K, 256, 8, 64 + 8*32},
-	kindQ6K:   {kindQ6K, 512, 8, 32 + 16*16},
-	kindF32:   {kindF32, 64, 0, 0},
-	kindF16:   {kindF16, 32, 0, 0},
-	kindBF16:  {kindBF16, 32, 0, 0},
+	kindQ8:    {kindQ8, 8, 128, 512, 1, 32},
+	kindQ4:    {kindQ4, 4, 8, 256, 1, 32},
+	kindQ5:    {kindQ5, 5, 16, 320, 1, 32},
+	kindQ4Min: {kindQ4Min, 4, 0, 256, 1, 64},
+	kindQ5Min: {kindQ5Min, 5, 0, 320, 1, 64},
+	kindQ4K:   {kindQ4K, 4, 0, 256, 8, 64 + 8*32},
+	kindQ5K:   {kindQ5K, 5, 0, 320, 8, 64 + 8*32},
+	kindQ6K:   {kindQ6K, 6, 32, 384, 8, 32 + 16*16},
+	kindF32:   {kindF32, 32, 0, 64, 0, 0},
+	kindF16:   {kindF16, 16, 0, 32, 0, 0},
+	kindBF16:  {kindBF16, 16, 0, 32, 0, 0},
 }
 
 func (k kind) isFloat() bool { return k >= kindF32 }
+
+func (k kind) hasMin() bool { return k >= kindQ8Min && k <= kindQ5K }
+
+func (k kind) hasHalves() bool { return k == kindQ6K || k == kindB6K }
+
+// unpacked is the layout with a byte for each number.
+func (l layout) unpacked() layout {
+	switch l.kind {
+	case kindQ4, kindQ5:
+		l.kind = kindQ8
+	case kindQ4Min, kindQ5Min:
+		l.kind = kindQ8Min
+	case kindQ4K, kindQ5K:
+		l.kind = kindQ8K
+	case kindQ6K:
+		l.kind = kindB6K
+	}
+	l.bits, l.blockBytes = 8, 512
+	return l
+}
 
 // numbersBytes is the size of a panel's plane of numbers.
 func (l layout) numbersBytes(cols int) int {
@@ -92,13 +121,17 @@ func (l layout) numbersBytes(cols int) int {
 	return l.blockBytes * (cols / blockCols)
 }
 
+// scalesBytes is the size of a panel's plane of scales.
+func (l layout) scalesBytes(cols int) int {
+	if l.scaleBlocks == 0 {
+		return 0
+	}
+	return cols / blockCols / l.scaleBlocks * l.scaleBytes
+}
+
 // panelBytes is the size of a panel.
 func (l layout) panelBytes(cols int) int {
-	n := l.numbersBytes(cols)
-	if l.scaleBlocks > 0 {
-		n += cols / blockCols / l.scaleBlocks * l.scaleBytes
-	}
-	return roundUp(n, alignment)
+	return roundUp(l.numbersBytes(cols)+l.scalesBytes(cols), alignment)
 }
 
 // kindOf returns the kind of panel a tensor is packed into.
@@ -110,18 +143,20 @@ func kindOf(t tensor.DType) (kind, error) {
 		return kindF16, nil
 	case tensor.BF16:
 		return kindBF16, nil
-	case tensor.Q8_0, tensor.Q5_0:
+	case tensor.Q8_0:
 		return kindQ8, nil
 	case tensor.Q4_0:
 		return kindQ4, nil
-	case tensor.Q5_1:
-		return kindQ8Min, nil
 	case tensor.Q4_1:
 		return kindQ4Min, nil
-	case tensor.Q5_K:
-		return kindQ8K, nil
+	case tensor.Q5_0:
+		return kindQ5, nil
+	case tensor.Q5_1:
+		return kindQ5Min, nil
 	case tensor.Q4_K:
 		return kindQ4K, nil
+	case tensor.Q5_K:
+		return kindQ5K, nil
 	case tensor.Q6_K:
 		return kindQ6K, nil
 	}
@@ -186,13 +221,14 @@ func (m *Matrix) Bytes() int {
 
 // panels is a run of panels of one part, with what a kernel must know of them.
 type panels struct {
-	layout     layout
-	data       []byte // of all
-	panelBytes int
-	split      int // where a panel's scales begin
-	count      int
-	column     int // of the first output
-	rows       int // outputs of each: 16, but for the last panel of a part, which is a run of its own
+	layout      layout
+	numbers     []byte // from the first panel's
+	numbersStep int    // to the next panel's
+	scales      []byte
+	scalesStep  int
+	count       int
+	column      int // of the first output
+	rows        int // outputs of each: 16, but for the last panel of a part, which is a run of its own
 }
 
 // run returns the longest run from panel i to before end.
@@ -202,21 +238,27 @@ func (m *Matrix) run(i, end int) panels {
 		p = &m.parts[j]
 	}
 	i, end = i-p.firstPanel, end-p.firstPanel
+	data := p.data[i*p.panelBytes:]
 	r := panels{
-		layout:     p.layout,
-		panelBytes: p.panelBytes,
-		split:      p.layout.numbersBytes(m.Cols),
-		count:      min(end, p.rows/lanes) - i,
-		column:     p.firstRow + i*lanes,
-		rows:       lanes,
+		layout:      p.layout,
+		numbers:     data,
+		numbersStep: p.panelBytes,
+		scales:      data[p.layout.numbersBytes(m.Cols):],
+		scalesStep:  p.panelBytes,
+		count:       min(end, p.rows/lanes) - i,
+		column:      p.firstRow + i*lanes,
+		rows:        lanes,
 	}
 	if r.count <= 0 {
 		r.count, r.rows = 1, p.rows%lanes
 	}
-	r.data = p.data[i*p.panelBytes:][:r.count*p.panelBytes]
 	return r
 }
 
-// numbers and scales are the planes of panel i of the run.
-func (p *panels) numbers(i int) []byte { return p.data[i*p.panelBytes:][:p.split] }
-func (p *panels) scales(i int) []byte  { return p.data[i*p.panelBytes:][p.split:p.panelBytes] }
+// part returns count panels of the run, from panel i.
+func (p panels) part(i, count int) panels {
+	p.numbers, p.scales = p.numbers[i*p.numbersStep:], p.scales[i*p.scalesStep:]
+	p.column += i * lanes
+	p.count = count
+	return p
+}

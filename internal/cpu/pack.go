@@ -32,11 +32,12 @@ func packPanel(dst []byte, l layout, src panelSource) {
 			for i := range per {
 				q := (*[blockCols]uint8)(unpacked[i*blockCols:])
 				at := numbers[(b*per+i)*l.blockBytes:][:l.blockBytes]
-				if l.blockBytes == 512 {
+				if l.bits == 8 {
 					placeBytes(at, q, lane)
-				} else {
-					placeNibbles(at, q, lane)
+					continue
 				}
+				placeNibbles(at, q, lane)
+				placeHighBits(at[256:], q, lane, l.bits-4)
 			}
 		}
 	}
@@ -59,7 +60,21 @@ func placeNibbles(dst []byte, q *[blockCols]uint8, lane int) {
 	for g := range 4 {
 		d, low, high := dst[g*64+lane*4:][:4], q[g*4:][:4], q[16+g*4:][:4]
 		for j := range d {
-			d[j] = low[j] | high[j]<<4
+			d[j] = low[j]&15 | high[j]<<4
+		}
+	}
+}
+
+// placeHighBits puts the bits above the fourth of each number, 0 to 2 of them, where layout says.
+func placeHighBits(dst []byte, q *[blockCols]uint8, lane, bits int) {
+	if bits == 0 {
+		return
+	}
+	perByte := 8 / bits
+	for g := range 8 {
+		d := dst[g/perByte*64+lane*4:][:4]
+		for j := range d {
+			d[j] |= q[g*4+j] >> 4 << (g % perByte * bits)
 		}
 	}
 }
@@ -84,12 +99,12 @@ func unpackBlock(t tensor.DType, q *[256]uint8, record []byte, lane int, src []b
 	case tensor.Q5_0:
 		half(0, src)
 		nibbles(q[:], src[6:22])
-		fifthBits(q[:], src[2:], 128-16)
+		fifthBits(q[:], src[2:])
 	case tensor.Q5_1:
 		half(0, src)
 		half(32, src[2:])
 		nibbles(q[:], src[8:24])
-		fifthBits(q[:], src[4:], 0)
+		fifthBits(q[:], src[4:])
 	case tensor.Q4_K:
 		kScales(record, lane, src)
 		for j := range 4 {
@@ -127,11 +142,11 @@ func nibbles(q, src []byte) {
 	}
 }
 
-// fifthBits adds bit i of the uint32 in src, times 16, and offset to value i of 32.
-func fifthBits(q, src []byte, offset uint8) {
+// fifthBits adds bit i of the uint32 in src, times 16, to value i of 32.
+func fifthBits(q, src []byte) {
 	h := binary.LittleEndian.Uint32(src)
 	for i := range blockCols {
-		q[i] += uint8(h>>i&1<<4) + offset
+		q[i] += uint8(h >> i & 1 << 4)
 	}
 }
 

@@ -33,7 +33,7 @@ func quantizeRow(a *Acts, r int) {
 		sum := half[0] + half[1]
 		a.scale[at] = scale
 		a.sum[at] = mul32(scale, float32(sum))
-		a.minus8[at] = -8 * sum
+		a.minus8[at], a.minus16[at] = -8*sum, -16*sum
 		a.bias[at] = -128 * sum
 		a.minus32[2*at], a.minus32[2*at+1] = -32*half[0], -32*half[1]
 	}

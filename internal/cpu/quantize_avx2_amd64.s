@@ -13,6 +13,7 @@ TEXT ·quantizeAVX2(SB), NOSPLIT, $0-8
 	MOVQ quantizeCall_scale(BX), R8
 	MOVQ quantizeCall_sum(BX), R9
 	MOVQ quantizeCall_minus8(BX), R10
+	MOVQ quantizeCall_minus16(BX), R14
 	MOVQ quantizeCall_minus32(BX), R11
 	MOVQ quantizeCall_bias(BX), R12
 	MOVQ quantizeCall_blocks(BX), CX
@@ -83,7 +84,9 @@ block_1:
 	MOVL DX, 4(R11)
 	SHLL $3, R15
 	MOVL R15, (R10)
-	SHLL $4, R15
+	SHLL $1, R15
+	MOVL R15, (R14)
+	SHLL $3, R15
 	MOVL R15, (R12)
 next_3:
 	ADDQ $128, SI
@@ -92,6 +95,7 @@ next_3:
 	ADDQ R13, R9
 	ADDQ R13, R10
 	ADDQ R13, R12
+	ADDQ R13, R14
 	LEAQ (R11)(R13*2), R11
 	DECQ CX
 	JNZ block_1
@@ -105,6 +109,7 @@ zero_2:
 	MOVQ $0, (R11)
 	MOVL $0, (R10)
 	MOVL $0, (R12)
+	MOVL $0, (R14)
 	ADDL $226492416, AX
 	CMPL AX, $2139095040
 	MOVL $0, AX

@@ -9,16 +9,28 @@ func blocksQ8AVX2(c *blockCall)
 func blocksQ4AVX2(c *blockCall)
 
 //go:noescape
+func blocksQ5AVX2(c *blockCall)
+
+//go:noescape
 func blocksQ8MinAVX2(c *blockCall)
 
 //go:noescape
 func blocksQ4MinAVX2(c *blockCall)
 
 //go:noescape
+func blocksQ5MinAVX2(c *blockCall)
+
+//go:noescape
 func blocksQ8KAVX2(c *blockCall)
 
 //go:noescape
 func blocksQ4KAVX2(c *blockCall)
+
+//go:noescape
+func blocksQ5KAVX2(c *blockCall)
+
+//go:noescape
+func blocksB6KAVX2(c *blockCall)
 
 //go:noescape
 func blocksQ6KAVX2(c *blockCall)
@@ -73,3 +85,21 @@ func softmaxAVX2(c *softmaxCall)
 
 //go:noescape
 func quantizeAVX2(c *quantizeCall)
+
+//go:noescape
+func peakIntsAVX2(n int)
+
+//go:noescape
+func peakFloatsAVX2(n int)
+
+//go:noescape
+func peakReadAVX2(p *byte, n int)
+
+//go:noescape
+func unpack4AVX2(c *unpackCall)
+
+//go:noescape
+func unpack5AVX2(c *unpackCall)
+
+//go:noescape
+func unpack6AVX2(c *unpackCall)

@@ -9,16 +9,28 @@ func blocksQ8AVX512(c *blockCall)
 func blocksQ4AVX512(c *blockCall)
 
 //go:noescape
+func blocksQ5AVX512(c *blockCall)
+
+//go:noescape
 func blocksQ8MinAVX512(c *blockCall)
 
 //go:noescape
 func blocksQ4MinAVX512(c *blockCall)
 
 //go:noescape
+func blocksQ5MinAVX512(c *blockCall)
+
+//go:noescape
 func blocksQ8KAVX512(c *blockCall)
 
 //go:noescape
 func blocksQ4KAVX512(c *blockCall)
+
+//go:noescape
+func blocksQ5KAVX512(c *blockCall)
+
+//go:noescape
+func blocksB6KAVX512(c *blockCall)
 
 //go:noescape
 func blocksQ6KAVX512(c *blockCall)
@@ -73,3 +85,21 @@ func softmaxAVX512(c *softmaxCall)
 
 //go:noescape
 func quantizeAVX512(c *quantizeCall)
+
+//go:noescape
+func peakIntsAVX512(n int)
+
+//go:noescape
+func peakFloatsAVX512(n int)
+
+//go:noescape
+func peakReadAVX512(p *byte, n int)
+
+//go:noescape
+func unpack4AVX512(c *unpackCall)
+
+//go:noescape
+func unpack5AVX512(c *unpackCall)
+
+//go:noescape
+func unpack6AVX512(c *unpackCall)

@@ -33,11 +33,11 @@ func (k blockKind) heights256() []int {
 // wordGroups is the number of groups whose products are added in 16 bits.
 func (k blockKind) wordGroups() int {
 	switch {
-	case k.nibbles:
+	case k.bits == 4:
 		return 8
 	case k.halves:
 		return 2
-	case k.min:
+	case k.bits == 5, k.min:
 		return 4
 	}
 	return 1
@@ -46,7 +46,7 @@ func (k blockKind) wordGroups() int {
 // blocksAVX2 writes one function for each kind of weights.
 func blocksAVX2() []byte {
 	f := newFile("Products of packed weights in block formats with quantised activations, with AVX2.")
-	k := &rowKernels{f, avx2, constants{f, map[string]bool{}}}
+	k := &rowKernels{f, avx2, constants{f, f.constants}}
 	for _, kind := range blockKinds {
 		f.text("blocks"+kind.name+"AVX2", 8, fmt.Sprintf(`
 blocks%sAVX2 multiplies c.rows rows of a tile with c.panels panels (docs/arithmetic.md §5).
@@ -90,11 +90,9 @@ func (p halfPanels) emit() {
 	p.place(again)
 	for half := range 2 {
 		p.half(half)
-		if half == 0 { // back to the panel's beginning
-			p.op("ADDQ", "blockCall_numbersGap(BX)", "SI")
-			p.op("ADDQ", "blockCall_scalesGap(BX)", "DX")
-			p.op("SUBQ", "blockCall_panelBytes(BX)", "SI")
-			p.op("SUBQ", "blockCall_panelBytes(BX)", "DX")
+		if half == 0 {
+			p.op("SUBQ", "blockCall_numbersBack(BX)", "SI")
+			p.op("SUBQ", "blockCall_scalesBack(BX)", "DX")
 		}
 	}
 	p.op("ADDQ", "blockCall_numbersGap(BX)", "SI")
@@ -158,16 +156,12 @@ func (p halfPanels) block(half int) {
 			p.product(r)
 		}
 	}
-	bytes := 512
-	if k.nibbles {
-		bytes = 256
-	}
-	p.op("ADDQ", imm(bytes), "SI")
+	p.op("ADDQ", imm(k.blockBytes()), "SI")
 	p.op("ADDQ", "R12", "R8")
 	p.op("ADDQ", "R13", "R9")
 	if k.halves {
 		p.op("LEAQ", "(R10)(R13*2)", "R10")
-	} else if !k.min && k.nibbles {
+	} else if !k.min {
 		p.op("ADDQ", "R13", "R10")
 	}
 	if k.min {
@@ -208,24 +202,10 @@ func (p halfPanels) scales(half int) {
 func (p halfPanels) dot(half, first, n int) {
 	k, per := p.kind, p.kind.wordGroups()
 	ones := p.float("oneWords", 0x00010001)
-	load := func(g int) string { // returns the register that holds group g
-		w := y(yWeight)
-		switch {
-		case !k.nibbles:
-			p.op("VMOVDQU", mem(64*g+32*half, "SI"), w)
-		case g < 4:
-			p.op("VMOVDQU", mem(64*g+32*half, "SI"), w)
-			p.op("VPAND", p.float("lowNibbles", 0x0f0f0f0f), w, w)
-		default:
-			p.op("VMOVDQU", mem(64*(g-4)+32*half, "SI"), w)
-			p.op("VPSRLW", "$4", w, w)
-			p.op("VPAND", p.float("lowNibbles", 0x0f0f0f0f), w, w)
-		}
-		return w
-	}
 	for i := 0; i < n; i++ {
 		g := first + i
-		w, magnitude := load(g), y(yWeight+1)
+		w, magnitude := y(yWeight), y(yWeight+1)
+		group256(p.file, k.bits, g, half, w, y(yProduct))
 		if per == 1 {
 			p.op("VPXOR", p.float("offset128", 0x80808080), w, w)
 			p.op("VPABSB", w, magnitude)
@@ -281,7 +261,7 @@ func (p halfPanels) accumulate(add string, first bool, a, sum string) {
 // product emits the addition of row r's block to its accumulator.
 func (p halfPanels) product(r int) {
 	k, t, dot, acc := p.kind, y(yProduct), y(ySum+r), y(yAcc+r)
-	if k.nibbles && !k.min {
+	if k.wordGroups() > 1 && !k.min {
 		p.op("VPBROADCASTD", mem(4*r, "R10"), t)
 		p.op("VPADDD", t, dot, dot)
 	}

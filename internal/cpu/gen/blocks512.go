@@ -4,22 +4,29 @@ import "fmt"
 
 // blockKind is what the inner loop must know of a layout of weights (see layout in package cpu).
 type blockKind struct {
-	name    string // of the function's suffix
-	nibbles bool
-	min     bool // the format has a minimum; else its unsigned numbers are offset
-	k       bool // scales are products of d and 8-bit scales, in records of eight blocks
-	halves  bool // two scales a block: Q6_K
+	name   string // of the function's suffix
+	bits   int    // of a number
+	min    bool   // the format has a minimum; else its unsigned numbers are offset
+	k      bool   // scales are products of d and 8-bit scales, in records of eight blocks
+	halves bool   // two scales a block: Q6_K
 }
 
 var blockKinds = []blockKind{
-	{name: "Q8"},
-	{name: "Q4", nibbles: true},
-	{name: "Q8Min", min: true},
-	{name: "Q4Min", nibbles: true, min: true},
-	{name: "Q8K", min: true, k: true},
-	{name: "Q4K", nibbles: true, min: true, k: true},
-	{name: "Q6K", k: true, halves: true},
+	{name: "Q8", bits: 8},
+	{name: "Q4", bits: 4},
+	{name: "Q5", bits: 5},
+	{name: "Q8Min", bits: 8, min: true},
+	{name: "Q4Min", bits: 4, min: true},
+	{name: "Q5Min", bits: 5, min: true},
+	{name: "Q8K", bits: 8, min: true, k: true},
+	{name: "Q4K", bits: 4, min: true, k: true},
+	{name: "Q5K", bits: 5, min: true, k: true},
+	{name: "B6K", bits: 8, k: true, halves: true},
+	{name: "Q6K", bits: 6, k: true, halves: true},
 }
+
+// blockBytes is the size of the numbers of a block.
+func (k blockKind) blockBytes() int { return 64 * k.bits }
 
 // heights are the numbers of activation rows the kernels are made for; others are sums of these.
 var heights = []int{1, 2, 3, 4, 6, 8, 12, 16}
@@ -63,7 +70,7 @@ func blocks%sAVX512(c *blockCall)`, k.name, k.name))
 		f.op("MOVQ", "R13", "R12")
 		f.op("SHLQ", "$3", "R12") // bytes of q per block
 		f.op("MOVQ", "blockCall_panels(BX)", "R15")
-		if k.nibbles {
+		if k.bits < 8 {
 			f.op("MOVL", "$0x0f0f0f0f", "AX")
 			f.op("VPBROADCASTD", "AX", z(zMask))
 		}
@@ -142,10 +149,7 @@ func (k blockKind) records(f *file, h int) {
 
 // block emits the work on one block of 32 columns.
 func (k blockKind) block(f *file, h int) {
-	bytes := 512
-	if k.nibbles {
-		bytes = 256
-	}
+	bytes := k.blockBytes()
 	skip := f.label("near")
 	f.op("TESTQ", "AX", "AX")
 	f.op("JZ", skip)
@@ -153,14 +157,7 @@ func (k blockKind) block(f *file, h int) {
 		f.op("PREFETCHT1", fmt.Sprintf("%d(SI)(AX*1)", i))
 	}
 	f.place(skip)
-	for i := range bytes / 64 {
-		f.op("VMOVDQU64", mem(64*i, "SI"), z(zWeights+i))
-		if k.nibbles {
-			f.op("VPSRLW", "$4", z(zWeights+i), z(zWeights+i+4))
-			f.op("VPANDD", z(zMask), z(zWeights+i+4), z(zWeights+i+4))
-			f.op("VPANDD", z(zMask), z(zWeights+i), z(zWeights+i))
-		}
-	}
+	numbers512(f, k.bits, zMask)
 	f.op("ADDQ", imm(bytes), "SI")
 	k.scales(f)
 	if k.halves {

@@ -13,11 +13,12 @@ import (
 // half of a register. About 60 operations a block.
 func quantize(v vector) []byte {
 	f := newFile("Quantisation of activations to blocks of 32 bytes.")
-	k := &rowKernels{f, v, constants{f, map[string]bool{}}}
+	k := &rowKernels{f, v, constants{f, f.constants}}
 	k.text("quantize"+v.suffix, 8, "func quantize"+v.suffix+"(c *quantizeCall)")
 	k.op("MOVQ", "c+0(FP)", "BX")
 	for _, p := range [][2]string{
-		{"x", "SI"}, {"q", "DI"}, {"scale", "R8"}, {"sum", "R9"}, {"minus8", "R10"}, {"minus32", "R11"}, {"bias", "R12"}, {"blocks", "CX"},
+		{"x", "SI"}, {"q", "DI"}, {"scale", "R8"}, {"sum", "R9"},
+		{"minus8", "R10"}, {"minus16", "R14"}, {"minus32", "R11"}, {"bias", "R12"}, {"blocks", "CX"},
 	} {
 		k.op("MOVQ", fmt.Sprintf("quantizeCall_%s(BX)", p[0]), p[1])
 	}
@@ -42,7 +43,7 @@ func quantize(v vector) []byte {
 	k.place(next)
 	k.op("ADDQ", "$128", "SI")
 	k.op("LEAQ", "(DI)(R13*8)", "DI")
-	for _, p := range []string{"R8", "R9", "R10", "R12"} {
+	for _, p := range []string{"R8", "R9", "R10", "R12", "R14"} {
 		k.op("ADDQ", "R13", p)
 	}
 	k.op("LEAQ", "(R11)(R13*2)", "R11")
@@ -58,6 +59,7 @@ func quantize(v vector) []byte {
 	k.op("MOVQ", "$0", "(R11)")
 	k.op("MOVL", "$0", "(R10)")
 	k.op("MOVL", "$0", "(R12)")
+	k.op("MOVL", "$0", "(R14)")
 	number := k.label("number")
 	k.op("ADDL", imm(0x0d800000), "AX")
 	k.op("CMPL", "AX", imm(0x7f800000))
@@ -161,6 +163,8 @@ func (k *rowKernels) sums() {
 	k.op("MOVL", "DX", "4(R11)")
 	k.op("SHLL", "$3", "R15")
 	k.op("MOVL", "R15", "(R10)")
-	k.op("SHLL", "$4", "R15")
+	k.op("SHLL", "$1", "R15")
+	k.op("MOVL", "R15", "(R14)")
+	k.op("SHLL", "$3", "R15")
 	k.op("MOVL", "R15", "(R12)")
 }

@@ -94,7 +94,7 @@ func (k *rowKernels) loop(name string, arrays []string, scalars []string, doc st
 // rows writes the elementwise kernels.
 func rows(v vector) []byte {
 	f := newFile("Elementwise kernels: norms, gated activations, rotary embedding, conversions.")
-	k := &rowKernels{f, v, constants{f, map[string]bool{}}}
+	k := &rowKernels{f, v, constants{f, f.constants}}
 	k.simple()
 	k.gated()
 	k.rotations()

@@ -21,7 +21,7 @@ const (
 // the first scales and finds the greatest score, the second takes 13 operations for the exponential.
 func softmax(v vector) []byte {
 	f := newFile("Softmax of a part of the context.")
-	k := &softmaxKernel{rowKernels{f, v, constants{f, map[string]bool{}}}, 512 / v.bits}
+	k := &softmaxKernel{rowKernels{f, v, constants{f, f.constants}}, 512 / v.bits}
 	k.text("softmax"+v.suffix, 8, "func softmax"+v.suffix+"(c *softmaxCall)")
 	k.op("MOVQ", "c+0(FP)", "BX")
 	k.op("MOVQ", "softmaxCall_scores(BX)", "SI")
