@@ -97,7 +97,7 @@ func (s *Scheduler) promote(r *request) {
 			s.changes = append(s.changes, Change{Kind: Recovered, ID: r.ID, Rule: RuleLoadedIsLoaded, Note: "its one token is loaded"})
 		}
 	}
-	if r.preemptions > 0 {
+	if r.preemptions > 0 && s.cfg.TestOnlyFault != FaultLoadForgets {
 		s.move(r, Preempted)
 	} else {
 		s.move(r, Waiting)

@@ -26,8 +26,8 @@ func (k Kind) String() string {
 }
 
 // Plan is one step: what to compute, and what changed since the last plan. All its slices are the scheduler's and are
-// used again: a Plan is valid until PipelineDepth further plans were made, and the views in it (Tokens, Blocks) until
-// the next call of Apply or Schedule.
+// used again: a Plan is valid until its StepDone was applied or, if it has no requests, until the next call of Schedule;
+// the views in it (Tokens, Blocks) are valid until the next call of Apply or Schedule.
 type Plan struct {
 	Step        uint64    // to be given back in StepDone
 	Requests    []Planned // running requests first, then the admitted ones, each in scheduling order

@@ -37,7 +37,7 @@ func (s *Scheduler) release(r *request) {
 		return
 	}
 	s.changes = append(s.changes, Change{Kind: Released, ID: r.ID, Blocks: n})
-	if full := r.computed / s.cfg.BlockSize; r.table.Registered(0) > full {
+	if full := r.computed / s.cfg.BlockSize; r.table.Registered(0) > full && s.cfg.TestOnlyFault != FaultNoTakeBack {
 		// Bad blocks that were still to be computed again. Whoever else holds one computes it.
 		s.cache.ForgetUnshared(&r.table, full)
 		s.changes = append(s.changes, Change{Kind: Recovered, ID: r.ID, Rule: RuleBadIsBad, Note: "its bad blocks leave the prefix cache"})

@@ -113,14 +113,10 @@ func (q *queue) all(yield func(*request) bool) {
 	}
 }
 
-// ids yields the ids in the order in which the requests will be considered.
-func (q *queue) ids(yield func(RequestID) bool) {
+// ordered yields the requests in the order in which they will be considered.
+func (q *queue) ordered(yield func(*request) bool) {
 	if !q.byPriority {
-		for r := range q.all {
-			if !yield(r.ID) {
-				return
-			}
-		}
+		q.all(yield)
 		return
 	}
 	sorted := append([]*request(nil), q.heap...)
@@ -131,6 +127,15 @@ func (q *queue) ids(yield func(RequestID) bool) {
 		return 1
 	})
 	for _, r := range sorted {
+		if !yield(r) {
+			return
+		}
+	}
+}
+
+// ids is ordered for ids.
+func (q *queue) ids(yield func(RequestID) bool) {
+	for r := range q.ordered {
 		if !yield(r.ID) {
 			return
 		}

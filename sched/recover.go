@@ -122,7 +122,7 @@ func (s *Scheduler) startOver(r *request, rule string) {
 // loads done. The first time it preempts itself, as upstream does, and the parked ones may go first. If it then runs into
 // their blocks again, it would do so for ever: now the least urgent of them gives its blocks up.
 func (s *Scheduler) reclaim(r *request) bool {
-	if len(s.running) > 1 || s.awaitsOutside() {
+	if len(s.running) > 1 || s.awaitsOutside() || s.cfg.TestOnlyFault == FaultNoReclaim {
 		return false
 	}
 	var least *request

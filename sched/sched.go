@@ -29,6 +29,7 @@ type Scheduler struct {
 	loras             []string   // adapters in the plan being built
 	budget            int        // tokens left in the plan being built
 	plans             []Plan     // ring of depth+1 plans
+	slot              int        // of plans, to be filled next: only plans with requests take one
 	plan              *Plan      // being built
 	step              uint64     // of the last plan
 	inFlight          []*Plan    // not yet retired, oldest first

@@ -13,7 +13,7 @@ func (s *Scheduler) Schedule(now float64) *Plan {
 	if !s.preemptedInPass && s.pause == Unpaused {
 		s.waitingPass()
 	}
-	if s.stuck() {
+	if s.stuck() && s.cfg.TestOnlyFault != FaultNoRecovery {
 		s.recover()
 	}
 	s.commit()
@@ -28,7 +28,7 @@ func (s *Scheduler) begin() {
 		invariant.Broken("a plan is made while %d of %d steps are in flight", len(s.inFlight), s.cfg.depth())
 	}
 	s.step++
-	s.plan = &s.plans[s.step%uint64(len(s.plans))]
+	s.plan = &s.plans[s.slot]
 	s.plan.reset(s.step)
 	s.plan.eventsBefore = s.eventsTaken + uint64(len(s.cache.Events()))
 	s.changes = s.plan.Changes[:0]
@@ -159,7 +159,9 @@ func (s *Scheduler) withdraw(r *request) {
 	p := &s.plan.Requests[r.planned]
 	first := min(p.registered, p.From/s.cfg.BlockSize)
 	taken := r.table.Registered(0) - first
-	s.cache.Unregister(&r.table, first)
+	if s.cfg.TestOnlyFault != FaultNoTakeBack {
+		s.cache.Unregister(&r.table, first)
+	}
 	s.budget += p.N
 	s.plan.drop(r.planned)
 	c := Change{Kind: Withdrawn, ID: r.ID, Blocks: taken}
@@ -191,6 +193,7 @@ func (s *Scheduler) commit() {
 	s.counters.ScheduledTokens += uint64(p.TotalTokens)
 	if len(p.Requests) > 0 {
 		s.inFlight = append(s.inFlight, p)
+		s.slot = (s.slot + 1) % len(s.plans)
 		s.fence.planned++
 	}
 }

@@ -24,6 +24,9 @@ func (s *Scheduler) waitingPass() {
 		if v == stopPass {
 			break
 		}
+		if s.cfg.TestOnlyFault == FaultPopsFront {
+			r = q.head()
+		}
 		q.remove(r)
 		if v == passOver {
 			s.skip = append(s.skip, r)
@@ -69,6 +72,10 @@ func (s *Scheduler) consider(r *request) verdict {
 	a := allocation{r: r, admission: true}
 	local := 0
 	looksUp := r.table.Empty() // whoever holds blocks has been looked up: a load may leave computed at 0
+	if s.cfg.TestOnlyFault == FaultLoadsAgain && r.computed == 0 {
+		s.release(r)
+		looksUp = true
+	}
 	var m loadMatch
 	if looksUp {
 		a.hit = s.lookup(r)
@@ -90,7 +97,7 @@ func (s *Scheduler) consider(r *request) verdict {
 	} else if !s.recovering {
 		a.reserved = s.reserved()
 	}
-	if !s.allocate(a) {
+	if !s.allocate(a) && !s.popFrontFault(a) {
 		return stopPass
 	}
 	if looksUp {
@@ -204,4 +211,17 @@ func (s *Scheduler) countLookup(r *request, local, external int) {
 	if s.cfg.Connector != nil && len(r.tokens) > local {
 		c.external(r.preemptions > 0).add(len(r.tokens)-local, external)
 	}
+}
+
+// popFrontFault is the first half of FaultPopsFront: it preempts the youngest running request to the front of the queue
+// whose head is being considered, and tries again.
+func (s *Scheduler) popFrontFault(a allocation) bool {
+	if s.cfg.TestOnlyFault != FaultPopsFront || len(s.running) == 0 {
+		return false
+	}
+	victim := s.running[len(s.running)-1]
+	s.running = s.running[:len(s.running)-1]
+	s.withdraw(victim)
+	s.preempt(victim)
+	return s.allocate(a)
 }

@@ -16,10 +16,11 @@ import (
 
 // simCmd runs the real scheduler without a model.
 type simCmd struct {
-	Trace  simTraceCmd  `cmd:"" help:"Replay recorded schedules and compare every decision."`
-	Run    simRunCmd    `cmd:"" help:"Play made-up scenarios with every check on."`
-	Script simScriptCmd `cmd:"" help:"Run plays for the scheduler and compare what they print."`
-	Replay simReplayCmd `cmd:"" help:"Replay what quire serve --record wrote, and compare every plan."`
+	Trace   simTraceCmd   `cmd:"" help:"Replay recorded schedules and compare every decision."`
+	Run     simRunCmd     `cmd:"" help:"Play made-up scenarios with every check on."`
+	Explore simExploreCmd `cmd:"" help:"Search every state of tiny machines."`
+	Script  simScriptCmd  `cmd:"" help:"Run plays for the scheduler and compare what they print."`
+	Replay  simReplayCmd  `cmd:"" help:"Replay what quire serve --record wrote, and compare every plan."`
 }
 
 // simScriptCmd runs scripts in the language of docs/simulation.md.
@@ -184,4 +185,32 @@ func writeTrace(name string, h *sim.Header) error {
 		return err
 	}
 	return f.Close()
+}
+
+// simExploreCmd searches all interleavings of events on tiny machines.
+type simExploreCmd struct {
+	Large bool   `help:"Run the large searches too: minutes."`
+	Only  string `help:"Run only the searches whose name contains this."`
+}
+
+// Run prints a line for each search. A fault is printed as the shortest play that leads to it, and fails the command.
+func (cmd *simExploreCmd) Run(ctx context.Context, c *console) error {
+	for _, e := range sim.Explorations() {
+		if e.Large && !cmd.Large || !strings.Contains(e.Name, cmd.Only) {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		found, err := sim.Explore(e)
+		if err != nil {
+			return fmt.Errorf("sim explore: %w", err)
+		}
+		if found.Fault != "" {
+			fmt.Fprintf(c.Out, "# %s: %s\n%s\n----\n", e.Name, found.Fault, strings.Join(found.Play, "\n"))
+			return fmt.Errorf("sim explore: %s: %s", e.Name, found.Fault)
+		}
+		fmt.Fprintf(c.Out, "%s: %d states, %d edges: every invariant holds, every fair continuation ends\n", e.Name, found.States, found.Edges)
+	}
+	return nil
 }

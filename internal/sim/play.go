@@ -21,14 +21,16 @@ type play struct {
 	specs  map[sched.RequestID]*playRequest
 	flying []playStep // plans not yet returned, oldest first
 	step   int
+	fault  sched.Fault
 }
 
 // playRequest is a request of a script, and what it has got so far.
 type playRequest struct {
 	*sched.Request
-	text []int32
-	ends map[int]int32 // output position → token the toy samples there
-	end  *sched.Change
+	text    []int32
+	started bool          // a plan listed it as new
+	ends    map[int]int32 // output position → token the toy samples there
+	end     *sched.Change
 }
 
 // playStep is a plan in flight.
@@ -75,7 +77,7 @@ func (p *play) command(name string, a *arguments) error {
 		return p.external(a)
 	case "hold":
 		p.store.holds[sched.RequestID(a.word())] = true
-	case "abort", "grammar", "reset", "pause", "load-done", "send-done":
+	case "abort", "grammar", "reset", "pause", "load-done", "load-fail", "send-done":
 		return p.event(name, a)
 	case "schedule":
 		if err := a.finish(); err != nil {
@@ -131,6 +133,7 @@ func (p *play) pool(a *arguments) error {
 	for _, w := range a.nums("windows") {
 		cfg.Groups = append(cfg.Groups, kv.Group{Window: w})
 	}
+	cfg.TestOnlyFault = p.fault
 	store := &cueStore{
 		cues: map[sched.RequestID]sched.Match{}, holds: map[sched.RequestID]bool{},
 		loads: map[sched.RequestID]sched.Load{}, sends: map[sched.RequestID]sched.Epoch{},
@@ -230,15 +233,19 @@ func (p *play) event(name string, a *arguments) error {
 		ev = sched.ResetPrefixCache{Running: a.has("running")}
 	case "pause":
 		ev = sched.Pause{Level: sched.PauseLevel(a.num("level", 2))}
-	case "load-done":
+	case "load-done", "load-fail":
 		ld := sched.LoadDone{ID: sched.RequestID(a.word())}
 		last := p.store.loads[ld.ID]
+		if name == "load-fail" {
+			ld.Bad = slices.Clone(last.Blocks[last.From/p.cfg.BlockSize:])
+		}
 		ld.Epoch = sched.Epoch(a.num("epoch", int(last.Epoch)))
 		for _, b := range a.nums("bad") {
 			ld.Bad = append(ld.Bad, kv.BlockID(b))
 		}
 		if ld.Epoch == last.Epoch {
 			p.finishLoad(last, ld.Bad)
+			delete(p.store.loads, ld.ID)
 		}
 		ev = ld
 	case "send-done":
@@ -288,4 +295,16 @@ func (p *play) checkText(r *playRequest) {
 	if want := solo(r.Prompt, len(r.text), p.cfg.BlockSize, r.ends); !slices.Equal(r.text, want) {
 		fmt.Fprintf(&p.out, "FAULT: %s differs from the solo run\n", r.ID)
 	}
+}
+
+// loading returns the ids of requests whose loads are in flight, in order.
+func (p *play) loading() []string {
+	var ids []string
+	for id, ld := range p.store.loads {
+		if ld.Async {
+			ids = append(ids, string(id))
+		}
+	}
+	slices.Sort(ids)
+	return ids
 }

@@ -18,6 +18,7 @@ func (p *play) schedule(print bool) bool {
 	if print {
 		p.printPlan(plan)
 	}
+	p.checkKinds(plan)
 	for _, ld := range plan.Loads {
 		ld.Blocks = slices.Clone(ld.Blocks)
 		p.store.loads[ld.ID] = ld
@@ -40,6 +41,19 @@ func (p *play) schedule(print bool) bool {
 		fmt.Fprintf(&p.out, "FAULT: %s\n", p.toy.fault)
 	}
 	return !plan.Idle() || len(plan.Loads) > 0 || len(plan.Preempted) > 0
+}
+
+// checkKinds says so if a request is listed as new twice, or as anything else before it was new: whoever executes plans
+// would forget its outputs, or know nothing of it.
+func (p *play) checkKinds(plan *sched.Plan) {
+	for i := range plan.Requests {
+		r := &plan.Requests[i]
+		spec := p.specs[r.ID]
+		if spec.started == (r.Kind == sched.KindNew) {
+			fmt.Fprintf(&p.out, "FAULT: %s is planned as %v, started before: %t\n", r.ID, r.Kind, spec.started)
+		}
+		spec.started = true
+	}
 }
 
 // printPlan shows what a step computes.

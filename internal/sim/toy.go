@@ -1,7 +1,10 @@
 package sim
 
 import (
+	"encoding/binary"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/quire-ai/quire/kv"
 	"github.com/quire-ai/quire/sched"
@@ -177,4 +180,28 @@ func solo(prompt []int32, n, blockSize int, ends map[int]int32) []int32 {
 		}
 	}
 	return tokens[len(prompt):]
+}
+
+// fingerprint describes what memory holds in the blocks that somebody may read: digests depend on tokens alone, so equal
+// states hold equal ones.
+func (y *toy) fingerprint(s *sched.Scheduler) []byte {
+	var dst []byte
+	for v := range s.Requests {
+		if q := y.seqs[v.ID]; q != nil {
+			for p := range v.Computed {
+				if p/y.blockSize < len(q.table) {
+					dst = binary.LittleEndian.AppendUint32(dst, uint32(y.memory[q.table[p/y.blockSize]][p%y.blockSize]))
+				}
+			}
+		}
+		dst = append(dst, 0xff)
+	}
+	var cached []string
+	for b := 1; b < len(y.memory); b++ {
+		if h, ok := s.Pool().Hash(kv.BlockID(b)); ok {
+			cached = append(cached, string(binary.LittleEndian.AppendUint32(h[:2], uint32(y.memory[b][y.blockSize-1]))))
+		}
+	}
+	slices.Sort(cached)
+	return append(dst, strings.Join(cached, "")...)
 }
