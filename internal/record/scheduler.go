@@ -55,7 +55,8 @@ func (s *Scheduler) Schedule(now float64) *sched.Plan {
 	if s.out == nil {
 		return s.Scheduler.Schedule(now)
 	}
-	s.write(&line{Schedule: &now})
+	at := now // of its own, so that without a record nothing is allocated
+	s.write(&line{Schedule: &at})
 	full := s.Scheduler.Schedule(now)
 	s.plan.set(full)
 	s.write(&line{Plan: &s.plan})
