@@ -22,7 +22,7 @@ type benchPressureCmd struct {
 	PrefixCache string   `default:"on" enum:"on,off,both" env:"-" help:"Whether prompts that begin alike share blocks: on, off or both."`
 	Full        bool     `env:"-" help:"Try block sizes 16 and 32, budgets 512 and 4096, with and without prefix cache."`
 	Waves       int      `default:"3" env:"-" help:"Times that each case is run."`
-	Cases       []string `env:"-" placeholder:"NAME" help:"Cases to run: C1, C2, C4, C6, C7, C8, C10; all by default."`
+	Cases       []string `env:"-" placeholder:"NAME" help:"Cases to run: C1, C2, C4, C6, C7, C8, C10, X1 … X4; all by default."`
 	Scale       int      `default:"1" env:"-" help:"Divides the cache and all lengths, for a quick test: 1, 2, 4 or 8."`
 
 	CPU     string `name:"cpu" default:"auto" enum:"auto,generic,avx2,avx512vnni" help:"Kernels to use."`

@@ -60,6 +60,9 @@ type Request struct {
 	OutputTokens int
 	IgnoreEOS    bool
 	NoStream     bool // ask for the answer as a whole; its first token is then its last
+
+	// Started, if not nil, is called when the first frame with an answer in it is there.
+	Started func()
 }
 
 // Record is what a client saw of one request.
@@ -130,7 +133,7 @@ func (t *Target) exchange(ctx context.Context, req *Request, r *Record) error {
 	if req.NoStream {
 		return r.readWhole(resp.Body)
 	}
-	return r.readStream(resp.Body)
+	return r.readStream(resp.Body, req.Started)
 }
 
 // body is the JSON of a request: greedy unless Extra says otherwise.
@@ -189,7 +192,7 @@ func (r *Record) readWhole(body io.Reader) error {
 }
 
 // readStream reads the frames of an answer.
-func (r *Record) readStream(body io.Reader) error {
+func (r *Record) readStream(body io.Reader, started func()) error {
 	last := r.Start
 	frames := 0
 	for data, err := range openai.Events(body) {
@@ -204,6 +207,9 @@ func (r *Record) readStream(body io.Reader) error {
 		if answers(reply, frames == 0) {
 			if frames == 0 {
 				r.TTFT = now.Sub(r.Start)
+				if started != nil {
+					started()
+				}
 			} else {
 				r.ITL = append(r.ITL, now.Sub(last))
 			}

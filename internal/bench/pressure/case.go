@@ -13,8 +13,12 @@ type workload struct {
 	prompts    string // case whose prompts it sends; "" has its own
 }
 
-// shape is the length of one request, in tokens.
-type shape struct{ prompt, output int }
+// shape is the length of one request, in tokens, and the manner of its client.
+type shape struct {
+	prompt, output int
+	late           bool // it comes when the first of the others have begun to be answered
+	leaves         bool // its client goes away then, and takes no answer
+}
 
 // clients is the number of clients of most cases.
 const clients = 30
@@ -22,19 +26,31 @@ const clients = 30
 // cacheTokens is the size of the KV cache, in tokens.
 const cacheTokens = 4096
 
-// allCases are the workloads around the one of mistral.rs PR #2043 (30 completions at once on a cache of 4,096
-// tokens), with all lengths divided by scale.
+// allCases are the workloads around the one of mistral.rs PR #2043 (30 completions at once on a cache of 4,096 tokens) and
+// others of their kind, with all lengths divided by scale.
 func allCases(scale int) []workload {
 	equal := func(n, prompt, output int) []shape {
-		return slices.Repeat([]shape{{prompt / scale, output / scale}}, n)
+		return slices.Repeat([]shape{{prompt: prompt / scale, output: output / scale}}, n)
 	}
 	mixed := make([]shape, clients)
 	for i := range mixed {
-		mixed[i] = shape{(64 + 331*i%960) / scale, 256 / scale}
+		mixed[i] = shape{prompt: (64 + 331*i%960) / scale, output: 256 / scale}
 	}
 	impossible := equal(clients, 512, 256)
-	impossible[clients/2] = shape{5000 / scale, 1}
-	cases := []workload{
+	impossible[clients/2] = shape{prompt: 5000 / scale, output: 1}
+	vanishing := equal(clients, 256, 256)
+	for i := range vanishing {
+		vanishing[i].leaves = i%3 == 2
+	}
+	late := append(equal(25, 200, 200), equal(5, 2000, 64)...)
+	for i := 25; i < len(late); i++ {
+		late[i].late = true
+	}
+	long := equal(clients, 100, 128)
+	for i := 4; i < len(long); i += 5 {
+		long[i] = shape{prompt: 2000 / scale, output: 64 / scale}
+	}
+	return []workload{
 		{name: "C1", what: "steady preemption", shapes: equal(clients, 512, 256)},
 		{name: "C2", what: "all admitted, all grow", shapes: equal(clients, 150, 256)},
 		{name: "C4", what: "mixed lengths", shapes: mixed},
@@ -42,8 +58,26 @@ func allCases(scale int) []workload {
 		{name: "C7", what: "one that outgrows the cache", shapes: equal(1, 4000, 500)},
 		{name: "C8", what: "one that can never fit", shapes: impossible, prompts: "C1"},
 		{name: "C10", what: "C1 with a shared beginning", shapes: equal(clients, 512, 256), prefix: 256 / scale},
+		{name: "X1", what: "one long in five", shapes: long},
+		{name: "X2", what: "exact boundaries", shapes: boundaries(cacheTokens / scale)},
+		{name: "X3", what: "clients that vanish", shapes: vanishing},
+		{name: "X4", what: "large ones that come late", shapes: late},
 	}
-	return cases
+}
+
+// boundaries are requests that just fit a cache of n tokens, just fill it and just do not fit, among others around the
+// bounds of blocks.
+func boundaries(n int) []shape {
+	shapes := []shape{
+		{prompt: n, output: 1}, {prompt: n - 1, output: 2}, {prompt: n - 1, output: 3}, {prompt: n, output: 2},
+		{prompt: n + 1, output: 1}, {prompt: 1, output: n / 8},
+	}
+	for _, block := range []int{8, 16, 32} {
+		for _, prompt := range []int{block - 1, block, block + 1, 2 * block} {
+			shapes = append(shapes, shape{prompt: prompt, output: 1}, shape{prompt: prompt, output: block + 1})
+		}
+	}
+	return shapes
 }
 
 // selectCases returns the cases of the given names, all of them without names.
@@ -56,7 +90,7 @@ func selectCases(names []string, scale int) ([]workload, error) {
 	for _, name := range names {
 		i := slices.IndexFunc(all, func(c workload) bool { return c.name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("unknown case %q: known are C1, C2, C4, C6, C7, C8 and C10", name)
+			return nil, fmt.Errorf("unknown case %q: known are C1, C2, C4, C6, C7, C8, C10 and X1 to X4", name)
 		}
 		selected = append(selected, all[i])
 	}

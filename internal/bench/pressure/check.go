@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/quire-ai/quire/internal/bench"
 	"github.com/quire-ai/quire/internal/engine"
 	"github.com/quire-ai/quire/internal/record"
+	"github.com/quire-ai/quire/sched"
 )
 
 const (
@@ -44,6 +46,10 @@ func (c *checker) fault(criterion int, format string, args ...any) {
 func (c *checker) answers() {
 	for i, r := range c.requests {
 		record := c.records[i]
+		if r.leaves {
+			c.row.Left++
+			continue
+		}
 		c.row.OutputTokens += record.OutputTokens
 		switch want := r.fate(c.kvTokens); want {
 		case refused:
@@ -106,29 +112,12 @@ func (c *checker) answer(i int, record *bench.Record, r request, want fate) {
 // schedule checks criterion 3: the order of ends, preemptions and recomputed tokens.
 func (c *checker) schedule(before observation) {
 	arrivals, ends := c.host.recorder.since(before.tally)
-	place := map[string]int{} // in the order of arrival
-	for i, a := range arrivals {
-		place[a] = i
-	}
-	last := map[shape]int{}
-	for _, end := range ends {
-		c.row.MaxPreemptions = max(c.row.MaxPreemptions, end.Preemptions)
-		r, ok := c.sent[strings.TrimPrefix(end.ClientID, clientPrefix)]
-		at, known := place[end.ID]
-		if !ok || !known {
-			c.fault(1, "the engine ended a request %q that was not sent in this wave", end.ClientID)
-			continue
-		}
-		if before, ok := last[r.shape]; ok && at < before {
-			c.fault(3, "request %q came before another of its shape and ended after it", end.ClientID)
-		}
-		last[r.shape] = at
-	}
+	c.order(arrivals, ends)
 	now := c.settled()
 	c.row.Steps = int(now.Steps - before.counters.Steps)
 	c.row.Preemptions = int(now.Preemptions - before.counters.Preemptions)
 	c.row.Recomputed = int(now.RecomputedTokens - before.counters.RecomputedTokens)
-	plain := reference(c.workload, c.kvTokens, c.config.Budget)
+	plain := reference(c.arrived(arrivals, ends), c.kvTokens, c.config.Budget)
 	c.row.ReferencePreemptions, c.row.ReferenceRecomputed = int(plain.Preemptions), int(plain.RecomputedTokens)
 	if c.row.MaxPreemptions > maxPreemptions {
 		c.fault(3, "a request was preempted %d times, want at most %d", c.row.MaxPreemptions, maxPreemptions)
@@ -137,6 +126,54 @@ func (c *checker) schedule(before observation) {
 		c.fault(3, "%d tokens were computed again, want at most %d × %d", c.row.Recomputed, maxRecompute, c.row.ReferenceRecomputed)
 	}
 	c.agreement(before, now, ends)
+}
+
+// sentAs returns the request that the engine ended.
+func (t *trial) sentAs(end engine.FinishInfo) (request, bool) {
+	r, ok := t.sent[strings.TrimPrefix(end.ClientID, clientPrefix)]
+	return r, ok
+}
+
+// order checks that requests of one shape end in the order in which they came.
+func (c *checker) order(arrivals []string, ends []engine.FinishInfo) {
+	last := map[shape]int{} // place of arrival of the last that ended
+	for _, end := range ends {
+		c.row.MaxPreemptions = max(c.row.MaxPreemptions, end.Preemptions)
+		r, ok := c.sentAs(end)
+		at := slices.Index(arrivals, end.ID)
+		switch {
+		case !ok || at < 0:
+			c.fault(1, "the engine ended a request %q that was not sent in this wave", end.ClientID)
+			continue
+		case end.Reason == sched.ReasonAbort:
+			if !r.leaves {
+				c.fault(1, "request %q was aborted", end.ClientID)
+			}
+			continue
+		}
+		if before, ok := last[r.shape]; ok && at < before {
+			c.fault(3, "request %q came before another of its shape and ended after it", end.ClientID)
+		}
+		last[r.shape] = at
+	}
+}
+
+// arrived returns the shapes of the wave's requests in the order in which the scheduler saw them, which among requests
+// sent at the same moment is a matter of chance.
+func (c *checker) arrived(arrivals []string, ends []engine.FinishInfo) []shape {
+	byID := map[string]shape{}
+	for _, end := range ends {
+		if r, ok := c.sentAs(end); ok {
+			byID[end.ID] = r.shape
+		}
+	}
+	shapes := make([]shape, 0, len(arrivals))
+	for _, id := range arrivals {
+		if s, ok := byID[id]; ok {
+			shapes = append(shapes, s)
+		}
+	}
+	return shapes
 }
 
 // agreement checks criterion 5 as far as a wave shows it: all ways to count preemptions give one number.

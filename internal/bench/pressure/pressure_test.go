@@ -39,7 +39,7 @@ func TestRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(report.Rows) != 2*2*2*7 || len(report.Settings) != 4 {
+	if len(report.Rows) != 2*2*2*11 || len(report.Settings) != 4 {
 		t.Errorf("%d waves, %d settings", len(report.Rows), len(report.Settings))
 	}
 	if report.Faults() > 0 {
@@ -69,7 +69,7 @@ func TestReference(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := reference(w[0], cacheTokens, 4096); int(got.Preemptions) != want.preemptions || int(got.Steps) < want.steps {
+		if got := reference(w[0].shapes, cacheTokens, 4096); int(got.Preemptions) != want.preemptions || int(got.Steps) < want.steps {
 			t.Errorf("%s: %d preemptions, %d steps; want %d, %d", want.name, got.Preemptions, got.Steps, want.preemptions, want.steps)
 		}
 	}
@@ -81,12 +81,12 @@ func TestFate(t *testing.T) {
 		want   fate
 		tokens int
 	}{
-		{shape{512, 256}, completes, 256},
-		{shape{4000, 97}, completes, 97}, // the last token needs no slot
-		{shape{4000, 98}, fills, 97},
-		{shape{4096, 1}, completes, 1},
-		{shape{4096, 2}, fills, 1},
-		{shape{4097, 1}, refused, 0},
+		{shape{prompt: 512, output: 256}, completes, 256},
+		{shape{prompt: 4000, output: 97}, completes, 97}, // the last token needs no slot
+		{shape{prompt: 4000, output: 98}, fills, 97},
+		{shape{prompt: 4096, output: 1}, completes, 1},
+		{shape{prompt: 4096, output: 2}, fills, 1},
+		{shape{prompt: 4097, output: 1}, refused, 0},
 	} {
 		if got := c.shape.fate(cacheTokens); got != c.want || c.shape.tokens(cacheTokens) != c.tokens {
 			t.Errorf("%+v: fate %d with %d tokens, want %d with %d", c.shape, got, c.shape.tokens(cacheTokens), c.want, c.tokens)
@@ -95,7 +95,7 @@ func TestFate(t *testing.T) {
 }
 
 func TestSelectCases(t *testing.T) {
-	if all, err := selectCases(nil, 1); err != nil || len(all) != 7 {
+	if all, err := selectCases(nil, 1); err != nil || len(all) != 11 {
 		t.Errorf("%d cases, %v", len(all), err)
 	}
 	if _, err := selectCases([]string{"C1", "C3"}, 1); err == nil || !strings.Contains(err.Error(), `unknown case "C3"`) {
@@ -105,8 +105,8 @@ func TestSelectCases(t *testing.T) {
 
 // TestAnswersAreJudged gives the checker one wrong answer after the other: each must be a fault of its criterion.
 func TestAnswersAreJudged(t *testing.T) {
-	fits, full := request{shape{4, 3}, []int32{1, 2, 3, 4}}, request{shape{6, 9}, []int32{1, 2, 3, 4, 5, 6}}
-	never := request{shape{9, 1}, make([]int32, 9)}
+	fits, full := request{shape{prompt: 4, output: 3}, []int32{1, 2, 3, 4}}, request{shape{prompt: 6, output: 9}, []int32{1, 2, 3, 4, 5, 6}}
+	never := request{shape{prompt: 9, output: 1}, make([]int32, 9)}
 	alone := answers{
 		fits.key(): {TokenIDs: []int32{7, 8, 9}, Text: "abc"},
 		full.key(): {TokenIDs: []int32{7, 8, 9, 1, 2, 3, 4, 5, 6}, Text: "abcdefghi"},

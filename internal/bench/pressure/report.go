@@ -26,6 +26,7 @@ type Row struct {
 	Requests int `json:"requests"`
 	Answered int `json:"answered"` // with the tokens asked for
 	Refused  int `json:"refused"`  // that had to be
+	Left     int `json:"left"`     // whose clients went away, and were to
 	Equal    int `json:"equal"`    // answered with the tokens and text of the solo run
 
 	Steps                int `json:"steps"`
@@ -89,11 +90,11 @@ func (r *Report) Print(w io.Writer) error {
 		if i == 0 || row.config != last {
 			last = row.config
 			fmt.Fprintf(table, "\n%s\n", last)
-			fmt.Fprintln(table, "case\twave\trequests\tanswered\trefused\tas alone\tpreemptions\treference\tmost of one\trecomputed\treference"+
-				"\tsteps\ttokens\tseconds\ttokens/s\tverdict\t")
+			fmt.Fprintln(table, "case\twave\trequests\tanswered\trefused\tleft\tas alone\tpreemptions\treference\tmost of one"+
+				"\trecomputed\treference\tsteps\ttokens\tseconds\ttokens/s\tverdict\t")
 		}
-		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%.2f\t%.1f\t%s\t\n", row.Case, row.Wave, row.Requests,
-			row.Answered, row.Refused, row.Equal, row.Preemptions, row.ReferencePreemptions, row.MaxPreemptions, row.Recomputed,
+		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%.2f\t%.1f\t%s\t\n", row.Case, row.Wave, row.Requests,
+			row.Answered, row.Refused, row.Left, row.Equal, row.Preemptions, row.ReferencePreemptions, row.MaxPreemptions, row.Recomputed,
 			row.ReferenceRecomputed, row.Steps, row.OutputTokens, row.Seconds, row.TokensPerSecond, verdict(row.Faults))
 	}
 	if err := table.Flush(); err != nil {

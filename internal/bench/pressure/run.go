@@ -139,26 +139,45 @@ func (t *trial) wave(ctx context.Context, w workload, requests []request, number
 	return row
 }
 
-// send lets one client each send its request, all at the same moment.
+// send lets one client each send its request, all at the same moment but the late ones.
 func (t *trial) send(ctx context.Context, w workload, requests []request, number int) []*bench.Record {
 	records := make([]*bench.Record, len(requests))
-	barrier := make(chan struct{})
+	together, begun := make(chan struct{}), make(chan struct{})
+	begin := sync.OnceFunc(func() { close(begun) })
 	var clients sync.WaitGroup
 	for i, r := range requests {
 		id := fmt.Sprintf("%s-%d-%d", w.name, number, i)
 		t.sent[id] = r
+		ask := &bench.Request{
+			ID: id, PromptIDs: r.ids, OutputTokens: r.output, IgnoreEOS: true, NoStream: i%2 == 1, Started: begin,
+		}
 		clients.Go(func() {
-			<-barrier
+			<-together
 			ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 			defer cancel()
-			records[i] = t.host.target.Send(ctx, &bench.Request{
-				ID: id, PromptIDs: r.ids, OutputTokens: r.output, IgnoreEOS: true, NoStream: i%2 == 1,
-			})
+			if r.late {
+				wait(ctx, begun)
+			}
+			if r.leaves {
+				go func() {
+					wait(ctx, begun)
+					cancel()
+				}()
+			}
+			records[i] = t.host.target.Send(ctx, ask)
 		})
 	}
-	close(barrier)
+	close(together)
 	clients.Wait()
 	return records
+}
+
+// wait waits for the event or the end of ctx.
+func wait(ctx context.Context, event <-chan struct{}) {
+	select {
+	case <-event:
+	case <-ctx.Done():
+	}
 }
 
 // watchHealth asks /health ten times a second until the function it returns is called, which gives the answers that

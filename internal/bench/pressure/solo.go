@@ -27,10 +27,11 @@ func prompts(w workload, t *tokenizer.Tokenizer) ([]request, error) {
 	if name == "" {
 		name = w.name
 	}
-	seed, err := strconv.ParseUint(name[1:], 10, 32)
+	number, err := strconv.ParseUint(name[1:], 10, 24)
 	if err != nil {
 		return nil, err
 	}
+	seed := uint64(name[0])<<24 | number
 	text := func(number uint64, tokens int) ([]int32, error) {
 		words := bench.Shape{Seed: seed<<32 | number, Prompts: 1, InputTokens: tokens}.Random()[0].Prompt
 		ids := t.Encode(" "+words, tokenizer.Options{})
@@ -82,7 +83,7 @@ func solo(ctx context.Context, o Options, workloads []workload, kvTokens int) (a
 		}
 		o.progress("solo runs of %s", w.name)
 		for i, r := range requests {
-			if r.fate(kvTokens) == refused || found[r.key()] != nil {
+			if r.leaves || r.fate(kvTokens) == refused || found[r.key()] != nil {
 				continue
 			}
 			answer := h.target.Send(ctx, &bench.Request{PromptIDs: r.ids, OutputTokens: r.output, IgnoreEOS: true, NoStream: true})
