@@ -87,9 +87,17 @@ func (in *interp) addStrings(left, right Value) (Value, error) {
 	_, rightSafe := right.(markup)
 	switch {
 	case leftSafe && !rightSafe:
-		r = escapeHTML(r)
+		m, err := in.escapeText(r)
+		if err != nil {
+			return nil, err
+		}
+		r = string(m)
 	case rightSafe && !leftSafe:
-		l = escapeHTML(l)
+		m, err := in.escapeText(l)
+		if err != nil {
+			return nil, err
+		}
+		l = string(m)
 	}
 	s, err := in.joinStrings([]string{l, r}, "")
 	if leftSafe || rightSafe {

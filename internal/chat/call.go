@@ -100,6 +100,9 @@ func (in *interp) starArgs(a callArgs, f *frame, c *callValues) error {
 	if c.keywords == nil {
 		c.keywords = &Dict{}
 	}
+	if err := in.build(int64(d.Len()) * 2 * elementBytes); err != nil {
+		return err
+	}
 	for k, v := range d.All {
 		name, ok := asString(k)
 		if !ok {
@@ -284,12 +287,18 @@ func (in *interp) bindMacro(m *macroDef, c *callValues, f *frame) error {
 	if c.keywords != nil {
 		rest = c.keywords.copy()
 	}
+	if err := in.build(int64(rest.Len()) * 2 * elementBytes); err != nil {
+		return err
+	}
 	foundCaller := false
 	for _, p := range m.params {
 		foundCaller = foundCaller || p.name == "caller"
 	}
 	for _, p := range m.params[n:] {
 		if v, ok := rest.take(p.name); ok {
+			if err := in.scan(rest.Len() * elementBytes); err != nil { // what taking one of them out costs
+				return err
+			}
 			*f.lookup(p.ref) = v
 		}
 	}

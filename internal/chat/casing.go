@@ -6,6 +6,9 @@ import (
 	"unicode/utf8"
 )
 
+// widestCase is how many times longer a change of case can make a string, in bytes.
+const widestCase = 3
+
 // upper is Python's str.upper: characters may become several.
 func upper(s string) string {
 	if isASCII(s) {

@@ -292,7 +292,7 @@ func (in *interp) contains(seq, v Value) (bool, error) {
 
 // same is Python's `a is b or a == b`, with which containers look for an item.
 func (in *interp) same(a, b Value) (bool, error) {
-	if identical(a, b) {
+	if _, isStr := asString(a); !isStr && identical(a, b) {
 		return true, nil
 	}
 	return in.equal(a, b)

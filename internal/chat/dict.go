@@ -109,9 +109,9 @@ type (
 func (b *budget) dictKey(v Value) (any, error) {
 	switch v := v.(type) {
 	case Str:
-		return string(v), nil
+		return string(v), b.scan(len(v))
 	case markup:
-		return string(v), nil
+		return string(v), b.scan(len(v))
 	case None:
 		return noneKey{}, nil
 	case undefined:

@@ -7,9 +7,10 @@ const elementBytes = 32
 
 // eval is the value of x.
 func (in *interp) eval(x expr, f *frame) (Value, error) {
-	if err := in.step(1); err != nil {
+	if err := in.push(); err != nil {
 		return nil, err
 	}
+	defer in.pop()
 	switch x := x.(type) {
 	case *constExpr:
 		return x.value, nil

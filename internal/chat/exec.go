@@ -24,9 +24,10 @@ func (in *interp) body(body []stmt, f *frame, out *output) (control, error) {
 }
 
 func (in *interp) exec(s stmt, f *frame, out *output) (control, error) {
-	if err := in.step(1); err != nil {
+	if err := in.push(); err != nil {
 		return toEnd, err
 	}
+	defer in.pop()
 	switch s := s.(type) {
 	case *dataStmt:
 		return toEnd, in.write(out, s.text)
@@ -142,6 +143,9 @@ func (in *interp) store(r ref, name string, v Value, f *frame) {
 
 // assign stores v in a target, taking it apart where the target is a tuple.
 func (in *interp) assign(target expr, v Value, f *frame) error {
+	if err := in.step(1); err != nil {
+		return err
+	}
 	switch t := target.(type) {
 	case *nameExpr:
 		in.store(t.ref, t.name, v, f)

@@ -41,7 +41,10 @@ func softText(f func(string) string) func(in *interp, a *arguments) (Value, erro
 			return nil, err
 		}
 		s, _ := asString(v)
-		return like(v, f(s)), in.build(int64(len(s)))
+		if err := in.build(int64(len(s)) * widestCase); err != nil {
+			return nil, err
+		}
+		return like(v, f(s)), nil
 	}
 }
 
@@ -52,7 +55,7 @@ func filterTitle(in *interp, a *arguments) (Value, error) {
 		return nil, err
 	}
 	s, _ := asString(v)
-	if err := in.build(int64(len(s))); err != nil {
+	if err := in.build(int64(len(s)) * widestCase); err != nil {
 		return nil, err
 	}
 	var b strings.Builder
@@ -93,7 +96,14 @@ func (in *interp) escape(v Value) (markup, error) {
 	if err != nil {
 		return "", err
 	}
-	return markup(escapeHTML(s)), in.build(int64(len(s)) * 5)
+	return in.escapeText(s)
+}
+
+func (in *interp) escapeText(s string) (markup, error) {
+	if err := in.build(int64(len(s)) * int64(len("&amp;"))); err != nil {
+		return "", err
+	}
+	return markup(escapeHTML(s)), nil
 }
 
 func filterEscape(in *interp, a *arguments) (Value, error) { return in.escape(a.v[0]) }
@@ -144,10 +154,11 @@ func filterIndent(in *interp, a *arguments) (Value, error) {
 		}
 		indent, _ = asString(v)
 	}
-	lines := splitLines(s+"\n", false)
-	if err := in.build(int64(len(s)) + int64(len(lines))*int64(len(indent)+16)); err != nil {
+	count := int64(countFunc(s, isLineEnd) + 1)
+	if err := in.build(2*int64(len(s)) + count*int64(len(indent)+elementBytes)); err != nil {
 		return nil, err
 	}
+	lines := splitLines(s+"\n", false)
 	blank := truth(a.or(3, Bool(false)))
 	for i, line := range lines {
 		if i > 0 && (blank || line != "") {
@@ -197,7 +208,8 @@ func filterStripTags(in *interp, a *arguments) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := in.build(int64(len(s))); err != nil {
+	const wordBytes = 10 // a word of one letter and the space after it, and where it is
+	if err := in.build(int64(len(s)) * wordBytes); err != nil {
 		return nil, err
 	}
 	return Str(stripTags(s)), nil
@@ -336,8 +348,14 @@ func filterWordCount(in *interp, a *arguments) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	words := strings.FieldsFunc(s, func(r rune) bool { return !isWord(r) })
-	return Int(len(words)), in.build(int64(len(words)) * 16)
+	words, inWord := 0, false
+	for _, r := range s {
+		if isWord(r) && !inWord {
+			words++
+		}
+		inWord = isWord(r)
+	}
+	return Int(words), in.scan(len(s))
 }
 
 // isWord is \w of Python's regular expressions.

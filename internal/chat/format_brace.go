@@ -126,7 +126,8 @@ func (f *braceFormat) field(s string, depth int) (string, error) {
 		return "", err
 	}
 	if _, safe := v.(markup); f.safe && !safe {
-		text = escapeHTML(text)
+		m, err := f.in.escapeText(text)
+		return string(m), err
 	}
 	return text, nil
 }

@@ -115,10 +115,12 @@ func (s *formatSpec) grouped(digits string, size, signLen int) string {
 		digits, rest = digits[:i], digits[i:]
 	}
 	if s.zero || s.align == '=' && s.fill == "0" {
-		want := int(s.width) - signLen - len(rest)
-		for len(digits)+(len(digits)-1)/size < want {
-			digits = "0" + digits
+		want := int(s.width) - signLen - len(rest) // digits and separators
+		n := want - want/(size+1)                  // digits
+		if want%(size+1) == 0 {
+			n++ // a number does not begin with a separator
 		}
+		digits = strings.Repeat("0", max(n-len(digits), 0)) + digits
 	}
 	var b strings.Builder
 	for i := range len(digits) {

@@ -236,7 +236,11 @@ func (p *percentFormat) text(spec *formatSpec, v Value) (string, error) {
 		text = asciiString(text)
 	}
 	if _, safe := v.(markup); p.safe && !(safe && spec.kind == 's') {
-		text = escapeHTML(text)
+		m, err := p.in.escapeText(text)
+		if err != nil {
+			return "", err
+		}
+		text = string(m)
 	}
 	if spec.precision >= 0 {
 		text = text[:runeOffset(text, int(spec.precision))]

@@ -50,7 +50,14 @@ func (in *interp) iterate(v Value) (iterator, error) {
 			return v.at(i - 1), true, in.step(1)
 		}, nil
 	case *generator:
-		return v.next, nil
+		// Generators may be made of one another, as deep as a template likes.
+		return func() (Value, bool, error) {
+			if err := in.enter(); err != nil {
+				return nil, false, err
+			}
+			defer in.leave()
+			return v.next()
+		}, nil
 	case *loopContext:
 		return func() (Value, bool, error) {
 			item, ok, err := v.advance()

@@ -102,9 +102,9 @@ func (w *jsonWriter) value(v Value) error {
 	case *Dict:
 		return w.object(v)
 	case Str:
-		w.string(string(v))
+		return w.string(string(v))
 	case markup:
-		w.string(string(v))
+		return w.string(string(v))
 	default:
 		text, err := jsonScalar(v)
 		if err != nil {
@@ -139,13 +139,18 @@ func jsonScalar(v Value) (string, error) {
 	return "", typeErrorf("Object of type %s is not JSON serializable", v.typeName())
 }
 
-func (w *jsonWriter) newline() {
-	if w.newlines {
-		w.b.WriteByte('\n')
-		for range w.nestDepth {
-			w.b.WriteString(w.indent)
-		}
+func (w *jsonWriter) newline() error {
+	if !w.newlines {
+		return nil
 	}
+	if err := w.in.build(int64(w.nestDepth) * int64(len(w.indent))); err != nil {
+		return err
+	}
+	w.b.WriteByte('\n')
+	for range w.nestDepth {
+		w.b.WriteString(w.indent)
+	}
+	return nil
 }
 
 func (w *jsonWriter) items(items []Value) error {
@@ -159,13 +164,17 @@ func (w *jsonWriter) items(items []Value) error {
 		if i > 0 {
 			w.b.WriteString(w.comma)
 		}
-		w.newline()
+		if err := w.newline(); err != nil {
+			return err
+		}
 		if err := w.value(item); err != nil {
 			return err
 		}
 	}
 	w.nestDepth--
-	w.newline()
+	if err := w.newline(); err != nil {
+		return err
+	}
 	w.b.WriteByte(']')
 	return w.charge()
 }
@@ -188,7 +197,9 @@ func (w *jsonWriter) object(d *Dict) error {
 		if i > 0 {
 			w.b.WriteString(w.comma)
 		}
-		w.newline()
+		if err := w.newline(); err != nil {
+			return err
+		}
 		if err := w.key(k); err != nil {
 			return err
 		}
@@ -198,7 +209,9 @@ func (w *jsonWriter) object(d *Dict) error {
 		}
 	}
 	w.nestDepth--
-	w.newline()
+	if err := w.newline(); err != nil {
+		return err
+	}
 	w.b.WriteByte('}')
 	return w.charge()
 }
@@ -214,18 +227,19 @@ func (w *jsonWriter) sorted(d *Dict) (keys, values []Value, err error) {
 // key writes a key as a string, which is how JSON has them all.
 func (w *jsonWriter) key(k Value) error {
 	if s, ok := asString(k); ok {
-		w.string(s)
-		return w.charge()
+		return w.string(s)
 	}
 	text, err := jsonScalar(k)
 	if err != nil {
 		return typeErrorf("keys must be str, int, float, bool or None, not %s", k.typeName())
 	}
-	w.string(text)
-	return w.charge()
+	return w.string(text)
 }
 
-func (w *jsonWriter) string(s string) {
+func (w *jsonWriter) string(s string) error {
+	if err := w.in.build(int64(len(s))); err != nil {
+		return err
+	}
 	w.b.WriteByte('"')
 	for _, r := range s {
 		switch {
@@ -252,4 +266,5 @@ func (w *jsonWriter) string(s string) {
 		}
 	}
 	w.b.WriteByte('"')
+	return w.charge()
 }

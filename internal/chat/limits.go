@@ -19,11 +19,14 @@ const (
 
 	// bytesPerStep is how much scanning or copying costs as much as one evaluation step.
 	bytesPerStep = 64
+	// maxStack bounds the expressions and statements that are being evaluated inside one another, macro calls included,
+	// and so Go's stack: about 1 KB each.
+	maxStack = 20_000
 	// stepsPerPoll is how often the context is looked at.
 	stepsPerPoll = 1024
 
 	// maxIntBits bounds big integers. Python refuses to print more than 4300 digits, which is 14,285 bits.
-	maxIntBits = 1 << 16
+	maxIntBits = 1 << 14
 	// maxRange is the longest range that Python's sandbox allows.
 	maxRange = 100_000
 )
@@ -51,6 +54,7 @@ type budget struct {
 	steps  int64
 	built  int64
 	depth  int
+	stack  int
 	poll   int64
 	done   <-chan struct{}
 	cause  func() error
@@ -102,3 +106,14 @@ func (b *budget) enter() error {
 }
 
 func (b *budget) leave() { b.depth-- }
+
+// push counts one more node being evaluated; each successful push is matched by a pop.
+func (b *budget) push() error {
+	if b.stack >= maxStack {
+		return &LimitError{What: "nodes evaluated inside one another", Limit: maxStack}
+	}
+	b.stack++
+	return b.step(1)
+}
+
+func (b *budget) pop() { b.stack-- }

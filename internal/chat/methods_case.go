@@ -11,7 +11,10 @@ func caseMethods() map[string]*native {
 	text := func(f func(string) string) *native {
 		return fn("", func(in *interp, a *arguments) (Value, error) {
 			s := a.selfText()
-			return like(a.self, f(s)), in.build(int64(len(s)))
+			if err := in.build(int64(len(s)) * widestCase); err != nil {
+				return nil, err
+			}
+			return like(a.self, f(s)), nil
 		})
 	}
 	return map[string]*native{

@@ -41,10 +41,10 @@ func splitMethod(right bool) func(in *interp, a *arguments) (Value, error) {
 			limit = 1 << 40
 		}
 		s := a.selfText()
-		if err := in.build(int64(len(s))); err != nil {
-			return nil, err
-		}
 		if a.or(0, None{}) == (None{}) {
+			if err := in.build(int64(countFunc(s, isSpace)+1) * elementBytes); err != nil {
+				return nil, err
+			}
 			return in.strings(a.self, splitSpaces(s, limit, right))
 		}
 		sep, err := wantString(a.v[0], "split() separator")
@@ -54,7 +54,11 @@ func splitMethod(right bool) func(in *interp, a *arguments) (Value, error) {
 		if sep == "" {
 			return nil, valueErrorf("empty separator")
 		}
-		if n := int64(strings.Count(s, sep)); n <= limit || !right {
+		n := int64(strings.Count(s, sep))
+		if err := in.build(int64(len(s)) + min(n, limit)*elementBytes); err != nil {
+			return nil, err
+		}
+		if n <= limit || !right {
 			return in.strings(a.self, strings.SplitN(s, sep, int(min(n, limit))+1))
 		}
 		return in.strings(a.self, splitRight(s, sep, int(limit)))
@@ -108,7 +112,7 @@ func splitSpaces(s string, limit int64, right bool) []string {
 
 func splitLinesMethod(in *interp, a *arguments) (Value, error) {
 	s := a.selfText()
-	if err := in.build(int64(len(s))); err != nil {
+	if err := in.build(int64(countFunc(s, isLineEnd)+1) * elementBytes); err != nil {
 		return nil, err
 	}
 	return in.strings(a.self, splitLines(s, truth(a.or(0, Bool(false)))))
@@ -134,6 +138,28 @@ func splitLines(s string, keep bool) []string {
 		s = s[end+n:]
 	}
 	return lines
+}
+
+// anyOf tells of a character whether it is in set.
+func anyOf(set string) func(rune) bool {
+	if len(set) < 16 {
+		return func(r rune) bool { return strings.ContainsRune(set, r) }
+	}
+	members := map[rune]bool{}
+	for _, r := range set {
+		members[r] = true
+	}
+	return func(r rune) bool { return members[r] }
+}
+
+func countFunc(s string, ok func(rune) bool) int {
+	n := 0
+	for _, r := range s {
+		if ok(r) {
+			n++
+		}
+	}
+	return n
 }
 
 func isLineEnd(r rune) bool {
@@ -211,10 +237,10 @@ func (in *interp) strip(v, chars Value, left, right bool) (Value, error) {
 		if !ok {
 			return nil, typeErrorf("strip arg must be None or str")
 		}
-		cut = func(r rune) bool { return strings.ContainsRune(set, r) }
-		if err := in.step(int64(len(set))); err != nil {
+		if err := in.build(int64(len(set)) * elementBytes); err != nil {
 			return nil, err
 		}
+		cut = anyOf(set)
 	}
 	if left {
 		s = strings.TrimLeftFunc(s, cut)

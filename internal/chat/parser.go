@@ -7,7 +7,7 @@ import (
 
 const (
 	// maxSourceBytes bounds the source of a template. The longest published ones have about 30 KB.
-	maxSourceBytes = 4 << 20
+	maxSourceBytes = 1 << 20
 	// maxParseDepth bounds the nesting of tags and brackets. Python's recursion limit stops jinja2 at about 70 brackets.
 	maxParseDepth = 200
 	// maxOperators bounds the operators, calls and filters of one outermost expression, and so, together with

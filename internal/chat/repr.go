@@ -62,13 +62,11 @@ func (in *interp) writeRepr(b *strings.Builder, v Value) error {
 		return nil
 	case markup:
 		b.WriteString("Markup(")
-		s := reprString(string(v))
-		b.WriteString(s + ")")
-		return in.build(int64(len(s)))
+		err := in.reprText(b, string(v))
+		b.WriteByte(')')
+		return err
 	case Str:
-		s := reprString(string(v))
-		b.WriteString(s)
-		return in.build(int64(len(s)))
+		return in.reprText(b, string(v))
 	}
 	s, err := in.scalarRepr(v)
 	b.WriteString(s)
@@ -76,6 +74,15 @@ func (in *interp) writeRepr(b *strings.Builder, v Value) error {
 		return err
 	}
 	return in.build(int64(len(s)))
+}
+
+func (in *interp) reprText(b *strings.Builder, s string) error {
+	const widest = 4 // bytes that an escape has for each byte of what it stands for
+	if err := in.build(int64(len(s)) * widest); err != nil {
+		return err
+	}
+	b.WriteString(reprString(s))
+	return nil
 }
 
 // scalarRepr is the repr of what holds no other values. What Python prints with an address is printed without.

@@ -17,7 +17,7 @@ type place struct {
 }
 
 // inner is a place in a new scope inside p.
-func (p place) inner() place { return place{sym: newSymbols(p.sym), loop: p.loop} }
+func (p place) inner() place { return place{sym: newSymbols(p.sym, p.sym.work), loop: p.loop} }
 
 func (p place) inIf() place {
 	p.soft = true
@@ -31,7 +31,7 @@ func compileErrorf(line int, format string, args ...any) error {
 // resolve prepares a parsed template and returns the layout of its outermost scope.
 func resolve(env *environment, body []stmt) (*scope, error) {
 	r := &resolver{env: env, blocks: map[string]bool{}}
-	p := place{sym: newSymbols(nil), topLevel: true}
+	p := place{sym: newSymbols(nil, new(int64)), topLevel: true}
 	p.sym.body(body)
 	if err := r.body(body, p); err != nil {
 		return nil, err
@@ -49,6 +49,9 @@ func (r *resolver) body(body []stmt, p place) error {
 }
 
 func (r *resolver) statement(s stmt, p place) error {
+	if *p.sym.work > maxScopeWork {
+		return &LimitError{What: "names in the branches of the template", Limit: maxScopeWork, Line: s.pos()}
+	}
 	switch s := s.(type) {
 	case *printStmt:
 		return r.expr(s.x, p)
@@ -271,7 +274,7 @@ func (r *resolver) block(s *blockStmt, p place) error {
 		return compileErrorf(s.pos(), "block '%s' defined twice", s.name)
 	}
 	r.blocks[s.name] = true
-	in := place{sym: newSymbols(nil)}
+	in := place{sym: newSymbols(nil, p.sym.work)}
 	if s.scoped {
 		in = p.inner()
 		in.loop = false

@@ -50,11 +50,16 @@ type symbols struct {
 	refs   map[string]slot // names that are known so far
 	loads  map[slot]load
 	stores map[string]bool
+	work   *int64 // names copied in the whole template, bounded by maxScopeWork
 }
 
-func newSymbols(parent *symbols) *symbols {
+// maxScopeWork bounds the work of many branches that know many names. Published templates need a few thousand.
+const maxScopeWork = 1_000_000
+
+func newSymbols(parent *symbols, work *int64) *symbols {
 	return &symbols{
 		parent: parent,
+		work:   work,
 		slots:  map[string]slot{},
 		refs:   map[string]slot{},
 		loads:  map[slot]load{},
@@ -63,14 +68,18 @@ func newSymbols(parent *symbols) *symbols {
 }
 
 func (s *symbols) copy() *symbols {
-	c := newSymbols(s.parent)
+	c := newSymbols(s.parent, s.work)
 	c.slots = s.slots
 	c.merge(s)
 	return c
 }
 
-// merge adds what b knows to s.
+// merge adds what b knows to s. After too much work it does nothing: the template is refused then.
 func (s *symbols) merge(b *symbols) {
+	*s.work += int64(len(b.refs) + len(b.loads) + len(b.stores))
+	if *s.work > maxScopeWork {
+		return
+	}
 	for name, at := range b.refs {
 		s.refs[name] = at
 	}
@@ -153,7 +162,10 @@ func (s *symbols) mergeBranches(branches []*symbols) {
 		s.merge(b)
 	}
 	for name := range stored {
-		at := s.refs[name]
+		at, ok := s.refs[name]
+		if !ok {
+			continue // the work was too much
+		}
 		if from, ok := s.outer(name); ok {
 			s.loads[at] = load{slot: at, kind: loadAlias, from: from}
 		} else {

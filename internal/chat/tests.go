@@ -35,8 +35,9 @@ func builtinTests() map[string]*native {
 		"divisibleby": fn("value num", divisibleBy),
 		"lower":       caseTest(isLower),
 		"upper":       caseTest(isUpper),
-		"sameas": fn("value other", func(_ *interp, a *arguments) (Value, error) {
-			return Bool(identical(a.v[0], a.v[1]) && a.v[0].typeName() == a.v[1].typeName()), nil
+		"sameas": fn("value other", func(in *interp, a *arguments) (Value, error) {
+			s, _ := asString(a.v[0])
+			return Bool(identical(a.v[0], a.v[1]) && a.v[0].typeName() == a.v[1].typeName()), in.scan(len(s))
 		}),
 		"in": fn("value seq", func(in *interp, a *arguments) (Value, error) {
 			ok, err := in.contains(a.v[1], a.v[0])
