@@ -25,6 +25,8 @@ const (
 
 // commands lists what quire can do, in the order help shows it.
 type commands struct {
+	Serve    serveCmd    `cmd:"" help:"Serve a model with the OpenAI API."`
+	Run      runCmd      `cmd:"" help:"Talk to a model here in the terminal, or ask it once."`
 	Pull     pullCmd     `cmd:"" help:"Fetch a model, verify it and print its path."`
 	List     listCmd     `cmd:"" help:"Show the models that are here and those that can be pulled."`
 	Inspect  inspectCmd  `cmd:"" help:"Show what is in a model file: metadata and tensors."`

@@ -10,7 +10,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"quire": main, "mkgguf": mkgguf})
+	testscript.Main(m, map[string]func(){"quire": main, "mkgguf": mkgguf, "ask": ask})
 }
 
 // TestScripts runs each transcript of testdata/script against the real command, without network or model downloads.
@@ -22,7 +22,9 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("MODELS", models) // tiny models with golden numbers
-			return nil
+			port, err := freePort()
+			e.Setenv("PORT", port)
+			return err
 		},
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,

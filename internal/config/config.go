@@ -15,6 +15,7 @@ type Serve struct {
 	Scheduler Scheduler `embed:"" group:"Scheduler"`
 	Cache     Cache     `embed:"" group:"KV cache"`
 	CPU       CPU       `embed:"" group:"CPU"`
+	Log       Log       `embed:"" group:"Logs"`
 }
 
 // Model says what is served, and what requests get that do not say otherwise.
@@ -53,12 +54,6 @@ type HTTP struct {
 	ShutdownTimeout Seconds `default:"25s" help:"Time that running requests have after SIGTERM; a second signal ends them."`
 	// Above 0.
 	StallTimeout Seconds `default:"30s" help:"Time without progress, with work waiting, until /health answers 503."`
-	// Ids, counts and times, never text.
-	EnableLogRequests bool `help:"Log a line for each request."`
-	// See LogStatsInterval.
-	DisableLogStats bool `help:"Do not log throughput."`
-	// Above 0.
-	LogStatsInterval Seconds `default:"10s" help:"Time between two lines of throughput, while there is work."`
 }
 
 // Scheduler says which tokens of which requests are computed in a step.
@@ -95,4 +90,20 @@ type CPU struct {
 	Threads int `placeholder:"N" help:"Threads that compute; all the process may use by default."`
 	// All give the same bits.
 	CPU string `name:"cpu" default:"auto" enum:"auto,generic,avx2,avx512vnni" help:"Kernels to use; auto takes the fastest the CPU has."`
+}
+
+// Log says what is logged. Lines go to standard error; none holds a prompt or an answer.
+type Log struct {
+	// debug also shows each decision of the scheduler.
+	LogLevel string `default:"info" enum:"debug,info,warn,error" help:"Least urgent lines to log."`
+	// For machines to read.
+	LogJSON bool `name:"log-json" help:"Log JSON."`
+	// Ids, counts and times, never text.
+	EnableLogRequests bool `help:"Log a line for each request."`
+	// See LogStatsInterval.
+	DisableLogStats bool `help:"Do not log throughput."`
+	// Above 0.
+	LogStatsInterval Seconds `default:"10s" help:"Time between two lines of throughput, while there is work."`
+	// Written over if it exists.
+	RecordSchedule string `placeholder:"FILE" help:"Record what the scheduler is told and decides, for quire sim replay."`
 }

@@ -52,7 +52,7 @@ func (c *Serve) Validate() error {
 	if c.HTTP.MaxRequestBytes < 1 {
 		fault("--max-request-bytes must be at least 1, got %d", c.HTTP.MaxRequestBytes)
 	}
-	if c.HTTP.LogStatsInterval <= 0 && !c.HTTP.DisableLogStats {
+	if c.Log.LogStatsInterval <= 0 && !c.Log.DisableLogStats {
 		fault("--log-stats-interval must be above 0; --disable-log-stats turns the line off")
 	}
 	if c.HTTP.StallTimeout <= 0 {

@@ -2,7 +2,6 @@ package metric
 
 import (
 	"strings"
-	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -99,7 +98,7 @@ func (k buckets) upTo(max int) []float64 {
 
 // liveMetrics are read from a snapshot of the engine at each scrape. It is a prometheus.Collector.
 type liveMetrics struct {
-	source atomic.Pointer[Source]
+	source Source
 	values []liveValue
 }
 
@@ -112,8 +111,8 @@ type liveValue struct {
 }
 
 // liveMetrics makes the metrics that the scheduler counts itself.
-func (b *builder) liveMetrics() *liveMetrics {
-	m := &liveMetrics{}
+func (b *builder) liveMetrics(s Source) *liveMetrics {
+	m := &liveMetrics{source: s}
 	add := func(name string, k kind, read func(*engine.Snapshot) float64) {
 		m.values = append(m.values, liveValue{desc: b.desc(b.take(name, k)), kind: valueType(k), read: read})
 	}
@@ -166,15 +165,11 @@ func (m *liveMetrics) Describe(out chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector. Without an engine everything is zero.
+// Collect implements prometheus.Collector.
 func (m *liveMetrics) Collect(out chan<- prometheus.Metric) {
-	var snapshot engine.Snapshot
-	var healthy float64
-	if source := m.source.Load(); source != nil {
-		snapshot = (*source).Snapshot()
-		if s := (*source).Health().Status; s == engine.OK || s == engine.Draining {
-			healthy = 1
-		}
+	snapshot, healthy := m.source.Snapshot(), 0.0
+	if s := m.source.Health().Status; s == engine.OK || s == engine.Draining {
+		healthy = 1
 	}
 	for _, v := range m.values {
 		value := healthy

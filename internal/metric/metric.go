@@ -27,6 +27,7 @@ type Source interface {
 
 // Options says what the metrics describe.
 type Options struct {
+	Engine      Source
 	Model       string // label model_name
 	MaxModelLen int    // bounds the buckets of token counts
 	Cache       CacheInfo
@@ -39,8 +40,8 @@ type CacheInfo struct {
 	PrefixCaching     bool
 }
 
-// Metrics are the metrics of one server. Make them before the engine, which is given Observer, and Attach the engine
-// afterwards. Safe for concurrent use.
+// Metrics are the metrics of one server. They are made before the engine, which is given Observer, and described after it,
+// when model and cache are known and before the first request. From then on they are safe for concurrent use.
 type Metrics struct {
 	registry *prometheus.Registry
 
@@ -53,37 +54,36 @@ type Metrics struct {
 	finished                                    [sched.ReasonError + 1]prometheus.Counter
 	httpRequests                                *prometheus.CounterVec
 	httpDuration                                *prometheus.HistogramVec
-	live                                        *liveMetrics
 	page                                        page
 }
 
-// New makes the metrics of a server.
-func New(o Options) *Metrics {
+// New returns metrics that are to be described.
+func New() *Metrics { return &Metrics{page: page{fresh: pageFresh}} }
+
+// Describe says what is measured. It is called once.
+func (m *Metrics) Describe(o Options) {
 	b := newBuilder(o)
-	m := &Metrics{
-		registry:        b.registry,
-		page:            page{fresh: pageFresh},
-		firstToken:      b.histogram("vllm:time_to_first_token_seconds"),
-		nextToken:       b.histogram("vllm:inter_token_latency_seconds"),
-		perToken:        b.histogram("vllm:request_time_per_output_token_seconds"),
-		e2e:             b.histogram("vllm:e2e_request_latency_seconds"),
-		queue:           b.histogram("vllm:request_queue_time_seconds"),
-		inference:       b.histogram("vllm:request_inference_time_seconds"),
-		prefill:         b.histogram("vllm:request_prefill_time_seconds"),
-		decode:          b.histogram("vllm:request_decode_time_seconds"),
-		promptTokens:    b.histogram("vllm:request_prompt_tokens"),
-		outputTokens:    b.histogram("vllm:request_generation_tokens"),
-		longest:         b.histogram("vllm:request_max_num_generation_tokens"),
-		choices:         b.histogram("vllm:request_params_n"),
-		maxTokens:       b.histogram("vllm:request_params_max_tokens"),
-		computedTokens:  b.histogram("vllm:request_prefill_kv_computed_tokens"),
-		iterationTokens: b.histogram("vllm:iteration_tokens_total"),
-		stepTime:        b.histogram("quire_step_duration_seconds"),
-		promptTotal:     b.counters("vllm:prompt_tokens_total").WithLabelValues(),
-		saved:           b.counters("vllm:prompt_tokens_cached_total").WithLabelValues(),
-		httpRequests:    b.counters("http_requests_total"),
-		httpDuration:    b.histograms("http_request_duration_seconds"),
-	}
+	m.registry = b.registry
+	m.firstToken = b.histogram("vllm:time_to_first_token_seconds")
+	m.nextToken = b.histogram("vllm:inter_token_latency_seconds")
+	m.perToken = b.histogram("vllm:request_time_per_output_token_seconds")
+	m.e2e = b.histogram("vllm:e2e_request_latency_seconds")
+	m.queue = b.histogram("vllm:request_queue_time_seconds")
+	m.inference = b.histogram("vllm:request_inference_time_seconds")
+	m.prefill = b.histogram("vllm:request_prefill_time_seconds")
+	m.decode = b.histogram("vllm:request_decode_time_seconds")
+	m.promptTokens = b.histogram("vllm:request_prompt_tokens")
+	m.outputTokens = b.histogram("vllm:request_generation_tokens")
+	m.longest = b.histogram("vllm:request_max_num_generation_tokens")
+	m.choices = b.histogram("vllm:request_params_n")
+	m.maxTokens = b.histogram("vllm:request_params_max_tokens")
+	m.computedTokens = b.histogram("vllm:request_prefill_kv_computed_tokens")
+	m.iterationTokens = b.histogram("vllm:iteration_tokens_total")
+	m.stepTime = b.histogram("quire_step_duration_seconds")
+	m.promptTotal = b.counters("vllm:prompt_tokens_total").WithLabelValues()
+	m.saved = b.counters("vllm:prompt_tokens_cached_total").WithLabelValues()
+	m.httpRequests = b.counters("http_requests_total")
+	m.httpDuration = b.histograms("http_request_duration_seconds")
 	bySource := b.counters("vllm:prompt_tokens_by_source_total")
 	m.computedTotal, m.hitTotal = bySource.WithLabelValues("local_compute"), bySource.WithLabelValues("local_cache_hit")
 	bySource.WithLabelValues("external_kv_transfer") // shown as 0: there is no tier yet
@@ -94,14 +94,9 @@ func New(o Options) *Metrics {
 	info := o.Cache
 	b.gauges("vllm:cache_config_info").WithLabelValues(strconv.Itoa(info.BlockSize), strconv.Itoa(info.Blocks), "0", info.DType,
 		strconv.FormatBool(info.PrefixCaching)).Set(1)
-	m.live = b.liveMetrics()
-	b.registry.MustRegister(m.live, collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	b.registry.MustRegister(b.liveMetrics(o.Engine), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	b.checkComplete()
-	return m
 }
-
-// Attach tells the metrics which engine to read.
-func (m *Metrics) Attach(s Source) { m.live.source.Store(&s) }
 
 // Requested counts an HTTP request that was answered. path is the pattern that matched, so that labels are bounded.
 func (m *Metrics) Requested(method, path string, status int, took time.Duration) {

@@ -65,24 +65,23 @@ func scrape(t *testing.T, m *Metrics, family string) []string {
 	return lines
 }
 
-func newMetrics() *Metrics {
-	return New(Options{Model: "m", MaxModelLen: 60, Cache: CacheInfo{BlockSize: 16, Blocks: 256, DType: "float16", PrefixCaching: true}})
+func newMetrics(s Source) *Metrics {
+	m := New()
+	m.Describe(Options{
+		Engine: s, Model: "m", MaxModelLen: 60, Cache: CacheInfo{BlockSize: 16, Blocks: 256, DType: "float16", PrefixCaching: true},
+	})
+	return m
 }
 
-// TestLive holds what is read from the engine: before it is attached everything is zero.
+// TestLive holds what is read from the engine.
 func TestLive(t *testing.T) {
-	m := newMetrics()
-	m.page.fresh = 0
-	if got := scrape(t, m, "vllm:num_requests_running"); !cmp.Equal(got, []string{"vllm:num_requests_running 0"}) {
-		t.Errorf("before Attach: %v", got)
-	}
 	s := still{status: engine.OK}
 	s.snapshot.Stats = sched.Stats{
 		Running: 3, Deferred: 1, FreeBlocks: 64, UsableBlocks: 256, CachedKeys: 9,
 		Counters: sched.Counters{Preemptions: 5, GeneratedTokens: 77, RecomputedTokens: 11, Prefix: sched.Lookups{Queried: 100, Hit: 40}},
 	}
 	s.snapshot.Waiting = 4
-	m.Attach(s)
+	m := newMetrics(s)
 	for family, want := range map[string][]string{
 		"vllm:num_requests_running": {"vllm:num_requests_running 3"},
 		"vllm:num_requests_waiting_b": {
@@ -102,15 +101,14 @@ func TestLive(t *testing.T) {
 			t.Errorf("-want +got\n%s", diff)
 		}
 	}
-	m.Attach(still{status: engine.Stalled})
-	if got := scrape(t, m, "quire_healthy"); !cmp.Equal(got, []string{"quire_healthy 0"}) {
+	if got := scrape(t, newMetrics(still{status: engine.Stalled}), "quire_healthy"); !cmp.Equal(got, []string{"quire_healthy 0"}) {
 		t.Errorf("stalled: %v", got)
 	}
 }
 
 // TestFinished holds what the end of a request counts, and that a request which never ran counts as little as it did.
 func TestFinished(t *testing.T) {
-	m := newMetrics()
+	m := newMetrics(still{})
 	o := m.Observer()
 	start := time.Unix(1000, 0)
 	o.Finished(engine.FinishInfo{
@@ -162,7 +160,7 @@ func TestFinished(t *testing.T) {
 
 // TestPageIsRenderedOnce holds that many routers cost one rendering, and that a page does not grow old.
 func TestPageIsRenderedOnce(t *testing.T) {
-	m, now := newMetrics(), time.Unix(1000, 0)
+	m, now := newMetrics(still{}), time.Unix(1000, 0)
 	show := func(at time.Time) string {
 		body, err := m.render(at)
 		if err != nil {
@@ -182,7 +180,7 @@ func TestPageIsRenderedOnce(t *testing.T) {
 
 // TestHTTPLabelsAreBounded holds that a client cannot make new series by inventing methods.
 func TestHTTPLabelsAreBounded(t *testing.T) {
-	m := newMetrics()
+	m := newMetrics(still{})
 	for _, method := range []string{"GET", "A", "B", "C"} {
 		m.Requested(method, "/", 404, time.Second)
 	}
@@ -198,8 +196,7 @@ func TestHTTPLabelsAreBounded(t *testing.T) {
 
 // BenchmarkPage is what a router asks for twenty times a second.
 func BenchmarkPage(b *testing.B) {
-	m := newMetrics()
-	m.Attach(still{status: engine.OK})
+	m := newMetrics(still{status: engine.OK})
 	m.page.fresh = 0
 	b.ReportAllocs()
 	for b.Loop() {

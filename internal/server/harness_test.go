@@ -124,7 +124,7 @@ func newFixture(t testing.TB, s setup) *fixture {
 		t.Fatal(err)
 	}
 	log := slog.New(slog.NewTextHandler(f.logs, &slog.HandlerOptions{Level: slog.LevelInfo}))
-	f.metrics = metric.New(metric.Options{Model: "toy", MaxModelLen: s.maxLen})
+	f.metrics = metric.New()
 	s.toy.Blocks, s.toy.BlockSize, s.toy.Vocab, s.toy.Script = s.blocks, 16, f.tok.VocabSize(), f.next
 	step := s.toy.Step
 	s.toy.Step = func(p *sched.Plan) error {
@@ -146,7 +146,7 @@ func newFixture(t testing.TB, s setup) *fixture {
 			t.Error(err)
 		}
 	})
-	f.metrics.Attach(e)
+	f.metrics.Describe(metric.Options{Engine: e, Model: "toy", MaxModelLen: s.maxLen})
 	o := s.options
 	o.Model = &llm.Model{
 		Name: "toy", Path: "/models/toy.gguf", Tokenizer: f.tok, Template: parsed, Engine: e, MaxModelLen: s.maxLen,

@@ -48,9 +48,7 @@ type host struct {
 // caller closes the host.
 func start(ctx context.Context, base llm.Options, kvTokens int, c config, decisions io.Writer) (*host, error) {
 	h := &host{recorder: &recorder{}, log: newLogBook(), stopped: make(chan error, 1)}
-	metrics := metric.New(metric.Options{Model: "pressure", MaxModelLen: 4 * kvTokens, Cache: metric.CacheInfo{
-		BlockSize: c.BlockSize, Blocks: kvTokens / c.BlockSize, DType: "f16", PrefixCaching: c.PrefixCaching,
-	}})
+	metrics := metric.New()
 	o := base
 	o.Log = slog.New(h.log)
 	o.KVCacheTokens = kvTokens
@@ -68,7 +66,10 @@ func start(ctx context.Context, base llm.Options, kvTokens int, c config, decisi
 		return nil, err
 	}
 	h.model = model
-	metrics.Attach(model.Engine)
+	metrics.Describe(metric.Options{
+		Engine: model.Engine, Model: "pressure", MaxModelLen: model.MaxModelLen,
+		Cache: metric.CacheInfo{BlockSize: c.BlockSize, Blocks: model.Plan.Blocks, DType: "float16", PrefixCaching: c.PrefixCaching},
+	})
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, errors.Join(err, model.Close())

@@ -1,0 +1,232 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/lmittmann/tint"
+	"golang.org/x/term"
+
+	"github.com/quire-ai/quire/internal/catalog"
+	"github.com/quire-ai/quire/internal/config"
+	"github.com/quire-ai/quire/internal/engine"
+	"github.com/quire-ai/quire/internal/llm"
+	"github.com/quire-ai/quire/internal/metric"
+	"github.com/quire-ai/quire/internal/sample"
+	"github.com/quire-ai/quire/internal/server"
+	"github.com/quire-ai/quire/sched"
+)
+
+// defaultModel is served when none is named: small, free to use, and quick on any machine.
+const defaultModel = "smollm2:135m"
+
+// serveCmd serves a model over HTTP.
+type serveCmd struct {
+	Name         string `arg:"" optional:"" name:"model" placeholder:"MODEL" help:"Same as --model; smollm2:135m by default."`
+	config.Serve `embed:""`
+}
+
+// Help shows the first steps.
+func (serveCmd) Help() string {
+	return `Serves the OpenAI API: /v1/chat/completions, /v1/completions, /v1/models, and /metrics and /health beside them.
+A model that is not here yet is fetched and verified first.
+
+  quire serve
+  quire serve model.gguf --port 9000 --kv-cache-tokens 65536
+  quire serve gemma3:270m --host 0.0.0.0 --api-key "$KEY"`
+}
+
+// Run serves until a signal comes, then lets running requests end. A second signal ends the process.
+func (cmd *serveCmd) Run(ctx context.Context, c *console) error {
+	if err := cmd.chooseModel(); err != nil {
+		return err
+	}
+	log := newLogger(c.Err, &cmd.Log)
+	if cmd.Exposed() {
+		log.Warn("the server can be reached from other machines without a key: --api-key asks for one", slog.String("host", cmd.HTTP.Host))
+	}
+	options, err := cmd.options(log, c.Err)
+	if err != nil {
+		return err
+	}
+	if _, err := options.Catalog.Resolve(ctx, options.Model); err != nil { // the long part, before the port is taken
+		return err
+	}
+	l, err := net.Listen("tcp", net.JoinHostPort(cmd.HTTP.Host, strconv.Itoa(cmd.HTTP.Port)))
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	metrics := metric.New()
+	options.Engine.Observer = metrics.Observer()
+	record, err := cmd.record(options)
+	if err != nil {
+		return err
+	}
+	m, err := llm.Load(ctx, *options)
+	if err != nil {
+		return errors.Join(err, record())
+	}
+	err = cmd.serve(ctx, c.Out, l, m, metrics, log)
+	return errors.Join(err, m.Close(), record())
+}
+
+// chooseModel settles which model is meant.
+func (cmd *serveCmd) chooseModel() error {
+	switch m := &cmd.Model.Model; {
+	case *m == "":
+		*m = cmd.Name
+	case cmd.Name != "" && cmd.Name != *m:
+		return usageError{fmt.Sprintf("two models are named, %s and --model %s: leave one out", cmd.Name, *m)}
+	}
+	if cmd.Model.Model == "" {
+		cmd.Model.Model = defaultModel
+	}
+	return nil
+}
+
+// options turns the configuration into what the packages take.
+func (cmd *serveCmd) options(log *slog.Logger, progress io.Writer) (*llm.Options, error) {
+	template, err := readTemplate(cmd.Model.ChatTemplate)
+	if err != nil {
+		return nil, err
+	}
+	models, err := newCatalog(progress)
+	if err != nil {
+		return nil, err
+	}
+	s, queue, interval := &cmd.Scheduler, cmd.HTTP.MaxNumQueuedReqs, time.Duration(cmd.Log.LogStatsInterval)
+	if queue == 0 {
+		queue = math.MaxInt
+	}
+	if cmd.Log.DisableLogStats {
+		interval = -1
+	}
+	policy := sched.FCFS
+	if s.SchedulingPolicy == "priority" {
+		policy = sched.Priority
+	}
+	return &llm.Options{
+		Model: cmd.Model.Model, Catalog: models, CPU: cmd.CPU.CPU, Threads: cmd.CPU.Threads, MaxModelLen: cmd.Model.MaxModelLen,
+		KVCacheTokens: cmd.Cache.KVCacheTokens, KVCacheMemory: int64(cmd.Cache.KVCacheMemory), ChatTemplate: template, Log: log,
+		Engine: engine.Config{
+			Sched: sched.Config{
+				BlockSize: cmd.Cache.BlockSize, MaxNumSeqs: s.MaxNumSeqs, MaxNumBatchedTokens: s.MaxNumBatchedTokens, Policy: policy,
+				NoChunkedPrefill: !s.EnableChunkedPrefill, LongPrefillThreshold: s.LongPrefillTokenThreshold,
+				NoPrefixCaching: !cmd.Cache.EnablePrefixCaching, Watermark: s.Watermark,
+			},
+			MaxQueuedRequests: queue, StallAfter: time.Duration(cmd.HTTP.StallTimeout), LogInterval: interval,
+		},
+	}, nil
+}
+
+// record opens the file of --record-schedule, if there is one; close ends it.
+func (cmd *serveCmd) record(o *llm.Options) (end func() error, err error) {
+	if cmd.Log.RecordSchedule == "" {
+		return func() error { return nil }, nil
+	}
+	f, err := os.Create(cmd.Log.RecordSchedule)
+	if err != nil {
+		return nil, err
+	}
+	o.Engine.Record = f
+	return f.Close, nil
+}
+
+// serve tells where the model is served, and serves it.
+func (cmd *serveCmd) serve(
+	ctx context.Context, out io.Writer, l net.Listener, m *llm.Model, metrics *metric.Metrics, log *slog.Logger,
+) error {
+	names := cmd.Model.ServedModelName
+	if len(names) == 0 {
+		names = []string{m.Name}
+	}
+	metrics.Describe(metric.Options{
+		Engine: m.Engine, Model: names[0], MaxModelLen: m.MaxModelLen,
+		Cache: metric.CacheInfo{
+			BlockSize: m.Plan.BlockSize, Blocks: m.Plan.Blocks, DType: "float16", PrefixCaching: cmd.Cache.EnablePrefixCaching,
+		},
+	})
+	if cmd.Model.GenerationConfig == "vllm" {
+		m.Sampling = sample.Default()
+	}
+	s := server.New(server.Options{
+		Model: m, Names: names, APIKeys: cmd.HTTP.APIKey, MaxRequestBytes: int64(cmd.HTTP.MaxRequestBytes),
+		MaxLogprobs: cmd.Model.MaxLogprobs, Priorities: cmd.Scheduler.SchedulingPolicy == "priority",
+		StreamInterval: cmd.HTTP.StreamInterval, Seed: cmd.Model.Seed, LogRequests: cmd.Log.EnableLogRequests,
+		Version: version(), Metrics: metrics, Log: log,
+	})
+	fmt.Fprint(out, readyText(l.Addr(), names[0], m.Plan, len(cmd.HTTP.APIKey) > 0))
+	return s.Serve(ctx, l, time.Duration(cmd.HTTP.ShutdownTimeout))
+}
+
+// readyText says what is served where, and shows how to ask.
+func readyText(addr net.Addr, name string, plan llm.MemoryPlan, key bool) string {
+	url := "http://" + reachable(addr)
+	header := ""
+	if key {
+		header = " -H \"Authorization: Bearer $KEY\""
+	}
+	return fmt.Sprintf(`%s
+Serving %s on %s
+
+  curl -N %s/v1/chat/completions%s -H 'Content-Type: application/json' \
+    -d '{"model": "%s", "messages": [{"role": "user", "content": "Hello!"}], "stream": true}'
+
+`, plan, name, url, url, header, name)
+}
+
+// reachable is an address under which this machine reaches the server.
+func reachable(addr net.Addr) string {
+	tcp, ok := addr.(*net.TCPAddr)
+	if !ok || !tcp.IP.IsUnspecified() {
+		return addr.String()
+	}
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(tcp.Port))
+}
+
+// readTemplate returns the source of a chat template: a file's, or the text itself if it holds a brace.
+func readTemplate(template string) (string, error) {
+	if template == "" || strings.ContainsAny(template, "{\n") {
+		return template, nil
+	}
+	data, err := os.ReadFile(template)
+	if err != nil {
+		return "", fmt.Errorf("read chat template: %w", err)
+	}
+	return string(data), nil
+}
+
+// newCatalog is the catalog of models as the environment configures it; what it fetches is shown on w.
+func newCatalog(w io.Writer) (*catalog.Catalog, error) {
+	cfg, err := catalog.ConfigFromEnv(os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	cfg.Reporter = newPullReporter(w)
+	return catalog.New(cfg), nil
+}
+
+// newLogger logs to w: in colour on a terminal, as JSON if asked for.
+func newLogger(w io.Writer, c *config.Log) *slog.Logger {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
+		level = slog.LevelInfo // kong lets no other word pass
+	}
+	if c.LogJSON {
+		return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))
+	}
+	f, ok := w.(*os.File)
+	return slog.New(tint.NewHandler(w, &tint.Options{
+		Level: level, TimeFormat: time.DateTime, NoColor: !ok || !term.IsTerminal(int(f.Fd())),
+	}))
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+)
+
+// terminal reads lines with editing and a history. The terminal is in raw mode only while a line is typed, so that ^C is
+// a signal while the model answers.
+type terminal struct {
+	file *os.File
+	edit *term.Terminal
+}
+
+// newTerminal is a terminal over the console, whose input must be one.
+func newTerminal(c *console) *terminal {
+	file := c.In.(*os.File)
+	edit := term.NewTerminal(struct {
+		io.Reader
+		io.Writer
+	}{keys{file}, c.Out}, ">>> ")
+	return &terminal{file: file, edit: edit}
+}
+
+// ReadLine returns the next line; lines that were pasted together are one.
+func (t *terminal) ReadLine() (string, error) {
+	state, err := term.MakeRaw(int(t.file.Fd()))
+	if err != nil {
+		return "", err
+	}
+	defer term.Restore(int(t.file.Fd()), state)
+	if width, height, err := term.GetSize(int(t.file.Fd())); err == nil {
+		_ = t.edit.SetSize(width, height) // it only wraps lines worse
+	}
+	t.edit.SetBracketedPasteMode(true)
+	defer t.edit.SetBracketedPasteMode(false)
+	var text []string
+	for {
+		line, err := t.edit.ReadLine()
+		text = append(text, line)
+		if !errors.Is(err, term.ErrPasteIndicator) {
+			return strings.Join(text, "\n"), err
+		}
+	}
+}
+
+// keys turns ^C into ^U: it clears the line where package term would end the input.
+type keys struct{ io.Reader }
+
+func (k keys) Read(p []byte) (int, error) {
+	n, err := k.Reader.Read(p)
+	for i := bytes.IndexByte(p[:n], 3); i >= 0; i = bytes.IndexByte(p[:n], 3) {
+		p[i] = 21
+	}
+	return n, err
+}
