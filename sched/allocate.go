@@ -18,6 +18,9 @@ type allocation struct {
 // allocate gives a request its slots, or changes nothing and returns false: not now.
 func (s *Scheduler) allocate(a allocation) bool {
 	r := a.r
+	if s.hasRoom(a) {
+		return true
+	}
 	total := r.computed + a.external
 	if a.hit != nil {
 		total += a.hit.Tokens
@@ -53,6 +56,16 @@ func (s *Scheduler) allocate(a allocation) bool {
 		s.cache.Register(&r.table, &r.chain, r.tokens[:min(total+a.n, len(r.tokens))])
 	}
 	return true
+}
+
+// hasRoom tells whether a running request has the slots already, and fills no block with them: most decode steps.
+func (s *Scheduler) hasRoom(a allocation) bool {
+	r, end := a.r, a.r.computed+a.n
+	if a.admission || len(s.cfg.Groups) > 0 || end+a.lookahead > r.table.Len(0)*s.cfg.BlockSize {
+		return false
+	}
+	full := r.table.Registered(0)
+	return s.cfg.NoPrefixCaching || r.computed/s.cfg.BlockSize == full && min(end, len(r.tokens))/s.cfg.BlockSize == full
 }
 
 // reserved returns the blocks that admitted prefills and loads still need for their known tokens. A request whose own

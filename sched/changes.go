@@ -67,8 +67,7 @@ type Change struct {
 	Note   string
 	Err    error
 
-	// Rule is the documented rule (D1 …) by which the decision differs from vLLM's in this state; empty for most.
-	Rule string
+	Rule Rule // by which the decision differs from vLLM's in this state; 0 for most
 }
 
 // String renders the change on one line.

@@ -94,7 +94,7 @@ func (s *Scheduler) promote(r *request) {
 	if !broken && r.computed == len(r.tokens) {
 		r.computed-- // the last token is computed in any case, to sample
 		if r.computed == 0 {
-			s.changes = append(s.changes, Change{Kind: Recovered, ID: r.ID, Rule: RuleLoadedIsLoaded, Note: "its one token is loaded"})
+			s.byRule(RuleLoadedIsLoaded, r, "its one token is loaded")
 		}
 	}
 	if r.preemptions > 0 && s.cfg.TestOnlyFault != FaultLoadForgets {
@@ -144,7 +144,7 @@ func (s *Scheduler) spoilRunning(r *request, bad []kv.BlockID, fatal bool) {
 	for _, o := range slices.Backward(others) {
 		s.running = slices.DeleteFunc(s.running, func(x *request) bool { return x == o })
 		s.preempted = append(s.preempted, o.ID)
-		s.changes = append(s.changes, Change{Kind: Recovered, ID: o.ID, Rule: RuleBadIsBad, Note: "shares a bad block"})
+		s.byRule(RuleBadIsBad, o, "shares a bad block")
 		s.preempt(o)
 		o.discardInFlight()
 	}

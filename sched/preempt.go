@@ -40,7 +40,7 @@ func (s *Scheduler) release(r *request) {
 	if full := r.computed / s.cfg.BlockSize; r.table.Registered(0) > full && s.cfg.TestOnlyFault != FaultNoTakeBack {
 		// Bad blocks that were still to be computed again. Whoever else holds one computes it.
 		s.cache.ForgetUnshared(&r.table, full)
-		s.changes = append(s.changes, Change{Kind: Recovered, ID: r.ID, Rule: RuleBadIsBad, Note: "its bad blocks leave the prefix cache"})
+		s.byRule(RuleBadIsBad, r, "its bad blocks leave the prefix cache")
 	}
 	if s.fenced() && r.inFlight > 0 {
 		s.fence.add(s.cache.Detach(&r.table, s.fence.take()))
@@ -58,7 +58,7 @@ func (s *Scheduler) fenced() bool { return s.cfg.Connector != nil && s.cfg.depth
 // not planned until its steps have retired; then it gives its blocks up at once.
 func (s *Scheduler) drainFirst(victim *request) {
 	victim.draining = true
-	s.changes = append(s.changes, Change{Kind: Recovered, ID: victim.ID, Rule: RuleDrainFirst, Note: "is drained before it is preempted"})
+	s.byRule(RuleDrainFirst, victim, "is drained before it is preempted")
 }
 
 // fence holds blocks that were released while steps in flight may still write them.

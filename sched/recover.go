@@ -106,13 +106,13 @@ func (s *Scheduler) retry(r *request) bool {
 	if v == passOver {
 		s.deferred.pushFront(r)
 	}
-	s.changes = append(s.changes, Change{Kind: Recovered, ID: r.ID, Rule: RuleRecovery, Note: "admitted out of turn"})
+	s.byRule(RuleRecovery, r, "admitted out of turn")
 	return true
 }
 
 // startOver takes the blocks of a parked request whose load is done. It waits as one that was never looked up.
-func (s *Scheduler) startOver(r *request, rule string) {
-	s.changes = append(s.changes, Change{Kind: Recovered, ID: r.ID, Rule: rule, Note: "gives up what it loaded"})
+func (s *Scheduler) startOver(r *request, rule Rule) {
+	s.byRule(rule, r, "gives up what it loaded")
 	r.epoch++
 	s.release(r)
 	r.computed, r.load, r.prefilling = 0, loadNone, false

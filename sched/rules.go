@@ -1,29 +1,41 @@
 package sched
 
-// The rules by which decisions differ from vLLM's, where progress or correctness demands it. docs/scheduler.md gives
-// their reasons.
+import "fmt"
+
+// Rule numbers a documented rule by which decisions differ from vLLM's, where progress or correctness demands it.
+// docs/scheduler.md gives the reasons.
+type Rule uint8
+
 const (
-	// RuleTakeBack: a victim withdrawn from the step it was planned in takes back the hashes that the step would have
+	// RuleTakeBack (D1): a victim withdrawn from the step it was planned in takes back the hashes that the step would have
 	// filled.
-	RuleTakeBack = "D1"
+	RuleTakeBack Rule = iota + 1
 
-	// RuleLoadedIsLoaded: a request that holds loaded blocks is never looked up again, though its computed count is 0, as
-	// that of a one-token prompt is whose only token was loaded. Upstream would load it again, for ever.
-	RuleLoadedIsLoaded = "D2"
+	// RuleLoadedIsLoaded (D2): a request that holds loaded blocks is never looked up again, though its computed count is 0,
+	// as that of a one-token prompt is whose only token was loaded. Upstream would load it again, for ever.
+	RuleLoadedIsLoaded
 
-	// RuleRecovery: when nothing runs and nothing can arrive, finished loads are promoted wherever they stand, holders of
-	// blocks are admitted first, claims on free blocks do not count, and parked holders give their blocks up.
-	RuleRecovery = "D3"
+	// RuleRecovery (D3): when nothing runs and nothing can arrive, finished loads are promoted wherever they stand, holders
+	// of blocks are admitted first, claims on free blocks do not count, and parked holders give their blocks up.
+	RuleRecovery
 
-	// RuleReclaim: a lone running request that runs into the blocks of a parked finished load takes them instead of
-	// preempting itself.
-	RuleReclaim = "D4"
+	// RuleReclaim (D4): a lone running request that runs into the blocks of a parked finished load a second time takes them
+	// instead of preempting itself.
+	RuleReclaim
 
-	// RuleBadIsBad: a block that a load could not fill, or a failed row spoilt, is not hit before it was computed again;
-	// everybody who counted on it computes it; and it leaves the prefix cache if they end first. Upstream has one of them
-	// compute it, over as many steps as that takes, while others hit it.
-	RuleBadIsBad = "D5"
+	// RuleBadIsBad (D5): a block that a load could not fill, or a failed row spoilt, is not hit before it was computed
+	// again; of those who counted on it one computes it and the others are preempted; and it leaves the prefix cache if
+	// they end first. Upstream lets others hit it meanwhile.
+	RuleBadIsBad
 
-	// RuleDrainFirst: a victim whose blocks a step in flight still writes is drained before it is preempted.
-	RuleDrainFirst = "D6"
+	// RuleDrainFirst (D6): a victim whose blocks a step in flight still writes is drained before it is preempted.
+	RuleDrainFirst
 )
+
+// String returns the rule's number in docs/scheduler.md.
+func (r Rule) String() string { return fmt.Sprintf("D%d", uint8(r)) }
+
+// byRule records that a rule decided something about r.
+func (s *Scheduler) byRule(rule Rule, r *request, note string) {
+	s.changes = append(s.changes, Change{Kind: Recovered, ID: r.ID, Rule: rule, Note: note})
+}

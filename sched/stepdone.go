@@ -140,33 +140,26 @@ func (s *Scheduler) take(r *request, item *Planned, out *StepOutput, late bool) 
 		r.placeholders = max(0, r.placeholders-rejected)
 	}
 	n := 0
-	for _, t := range out.Tokens {
+	var end ending
+	for end.reason == 0 && n < len(out.Tokens) {
+		s.changes = append(s.changes, Change{Kind: Emitted, ID: r.ID, Token: out.Tokens[n], Position: r.outputs()})
+		r.tokens = append(r.tokens, out.Tokens[n])
 		n++
-		s.changes = append(s.changes, Change{Kind: Emitted, ID: r.ID, Token: t, Position: r.outputs()})
-		r.tokens = append(r.tokens, t)
-		s.counters.GeneratedTokens++
-		if s.ended(r, t) {
-			break
-		}
+		end.reason, end.token = s.endOf(r)
 	}
+	s.counters.GeneratedTokens += uint64(n)
 	s.cache.Extend(&r.chain, r.tokens)
 	if s.cfg.AsyncScheduling && !late {
 		r.placeholders -= n
 		s.cache.Register(&r.table, &r.chain, r.tokens[:min(r.computed-r.placeholders, len(r.tokens))])
 	}
-	if reason, stop := s.endOf(r); reason != 0 {
-		s.finish(r, ending{reason: reason, token: stop})
+	if end.reason != 0 {
+		s.finish(r, end)
 		return
 	}
 	if !s.cfg.AsyncScheduling && !late && !r.prefillChunk && s.cfg.SpecTokens > 0 {
 		r.spec = append(r.spec[:0], out.Drafts...)
 	}
-}
-
-// ended tells whether token t, just appended, ends r.
-func (s *Scheduler) ended(r *request, t int32) bool {
-	reason, _ := s.endOf(r)
-	return reason != 0
 }
 
 // endOf returns why the last token of r ends it, and the stop token that did if one of StopTokenIDs; 0 if it goes on.

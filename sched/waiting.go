@@ -81,7 +81,7 @@ func (s *Scheduler) consider(r *request) verdict {
 		a.hit = s.lookup(r)
 		local = a.hit.Tokens
 		if a.hit.Tainted {
-			s.changes = append(s.changes, Change{Kind: Recovered, ID: r.ID, Rule: RuleBadIsBad, Note: "its hit ends before a bad block"})
+			s.byRule(RuleBadIsBad, r, "its hit ends before a bad block")
 		}
 		var ok bool
 		if m, ok = s.external(r, local); !ok {

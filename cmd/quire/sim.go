@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/quire-ai/quire/internal/sim"
+	"github.com/quire-ai/quire/sched"
 )
 
 // simCmd runs the real scheduler without a model.
@@ -137,7 +138,7 @@ type simRunCmd struct {
 // Run plays the seeds and prints what they came to. It fails on the first fault, with the command that shows it again.
 func (cmd *simRunCmd) Run(ctx context.Context, c *console) error {
 	steps, requests, preemptions := 0, 0, 0
-	rules := map[string]int{}
+	rules := map[sched.Rule]int{}
 	for seed := cmd.Seed; seed < cmd.Seed+cmd.Count; seed++ {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -169,7 +170,7 @@ func (cmd *simRunCmd) Run(ctx context.Context, c *console) error {
 	fmt.Fprintf(c.Out, "%d scenarios: %d requests, %d steps, %d preemptions; every text as in the solo run, everything drained\n",
 		cmd.Count, requests, steps, preemptions)
 	for _, rule := range slices.Sorted(maps.Keys(rules)) {
-		fmt.Fprintf(c.Out, "rule %s: %d uses\n", rule, rules[rule])
+		fmt.Fprintf(c.Out, "rule %v: %d uses\n", rule, rules[rule])
 	}
 	return nil
 }

@@ -31,17 +31,17 @@ func Features() []string {
 // Result is the outcome of replaying one trace.
 type Result struct {
 	Verdict Verdict
-	Steps   int    // replayed
-	Rule    string // Differs: the rule
-	At      int    // Differs: the step of its use
-	Why     string // Failed: the first fault; Differs: the first difference
+	Steps   int        // replayed
+	Rule    sched.Rule // Differs: the rule
+	At      int        // Differs: the step of its use
+	Why     string     // Failed: the first fault; Differs: the first difference
 }
 
 // String renders the result on one line.
 func (r Result) String() string {
 	switch r.Verdict {
 	case Differs:
-		return fmt.Sprintf("differs by rule %s at step %d", r.Rule, r.At)
+		return fmt.Sprintf("differs by rule %v at step %d", r.Rule, r.At)
 	case Failed, Skipped:
 		return string(r.Verdict) + ": " + r.Why
 	default:

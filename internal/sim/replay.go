@@ -39,7 +39,7 @@ type flight struct {
 
 // applied is one use of a rule.
 type applied struct {
-	rule string
+	rule sched.Rule
 	step int
 }
 
@@ -318,7 +318,7 @@ func (d *driver) note(changes []sched.Change, more func(sched.Change)) {
 			d.ends[c.ID] = c
 			d.progress = true
 		}
-		if c.Rule != "" {
+		if c.Rule != 0 {
 			d.rules = append(d.rules, applied{c.Rule, d.step})
 		}
 		if more != nil {

@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"github.com/go-json-experiment/json"
+
+	"github.com/quire-ai/quire/sched"
 )
 
 // Outcome is what a made-up run came to.
@@ -15,9 +17,9 @@ type Outcome struct {
 	Steps       int
 	Requests    int
 	Preemptions int
-	Rules       map[string]int // uses of the rules
-	Fault       string         // empty if all checks held
-	Lines       []Line         // the steps, if they were asked for
+	Rules       map[sched.Rule]int // uses of the rules
+	Fault       string             // empty if all checks held
+	Lines       []Line             // the steps, if they were asked for
 }
 
 // Run plays a scenario with every check on: the scheduler's own invariants, an audit of all its state after each step,
@@ -36,7 +38,7 @@ func Run(h *Header, record bool) (out Outcome) {
 		}
 		out.Steps = d.step
 		out.Preemptions = int(d.s.Stats().Preemptions)
-		out.Rules = map[string]int{}
+		out.Rules = map[sched.Rule]int{}
 		for _, r := range d.rules {
 			out.Rules[r.rule]++
 		}
