@@ -1,6 +1,10 @@
 package kv
 
-import "github.com/quire-ai/quire/internal/invariant"
+import (
+	"slices"
+
+	"github.com/quire-ai/quire/internal/invariant"
+)
 
 // Group describes layers that share one block table. Every group takes its blocks from the one pool.
 type Group struct {
@@ -284,6 +288,15 @@ func (c *Cache) Grow(t *Table, tokens int) {
 		for len(gt.blocks) < n {
 			gt.blocks = append(gt.blocks, c.pool.Take())
 		}
+	}
+}
+
+// Reserve makes room in the table for so many blocks a group, so that growing to them allocates nothing.
+func (c *Cache) Reserve(t *Table, blocks int) {
+	c.prepare(t)
+	for g := range t.groups {
+		gt := &t.groups[g]
+		gt.blocks = slices.Grow(gt.blocks, max(0, blocks-len(gt.blocks)))
 	}
 }
 

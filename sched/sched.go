@@ -155,16 +155,7 @@ func (s *Scheduler) add(spec *Request) {
 		chain: kv.Chain{LoRA: spec.LoRA, Salt: spec.CacheSalt},
 	}
 	s.nextSeq++
-	room := s.limit - len(spec.Prompt)
-	if spec.MaxTokens > 0 {
-		room = min(room, spec.MaxTokens)
-	}
-	const spare = 512 // outputs to make room for at once; longer ones grow
-	room = min(room, spare)
-	r.tokens = append(make([]int32, 0, len(spec.Prompt)+room+1), spec.Prompt...)
-	if !s.cfg.NoPrefixCaching {
-		r.chain.Hashes = make([]kv.Hash, 0, cap(r.tokens)/s.cfg.BlockSize)
-	}
+	r.tokens = spec.Prompt[:len(spec.Prompt):len(spec.Prompt)]
 	s.cache.Extend(&r.chain, r.tokens)
 	s.requests[r.ID] = r
 	s.linkLive(r)
@@ -176,6 +167,26 @@ func (s *Scheduler) add(spec *Request) {
 	}
 	s.move(r, Waiting)
 	s.waiting.pushBack(r)
+}
+
+// makeRoom gives an admitted request the memory for its outputs, so that its steps need not allocate. A waiting one costs
+// its hashes only.
+func (s *Scheduler) makeRoom(r *request) {
+	const most = 4096 // outputs to make room for at once; longer answers grow
+	room := s.limit - len(r.tokens)
+	if r.MaxTokens > 0 {
+		room = min(room, len(r.Prompt)+r.MaxTokens-len(r.tokens))
+	}
+	room = max(0, min(room, most))
+	if cap(r.tokens)-len(r.tokens) >= room {
+		return
+	}
+	r.tokens = append(make([]int32, 0, len(r.tokens)+room), r.tokens...)
+	blocks := cap(r.tokens)/s.cfg.BlockSize + 1
+	if !s.cfg.NoPrefixCaching {
+		r.chain.Hashes = append(make([]kv.Hash, 0, blocks), r.chain.Hashes...)
+	}
+	s.cache.Reserve(&r.table, blocks)
 }
 
 // grammarReady notes that a grammar is compiled or faulty; the waiting pass acts on it.

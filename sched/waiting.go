@@ -158,6 +158,7 @@ func (s *Scheduler) admit(r *request, a allocation, local int) {
 	if r.state == Preempted {
 		kind = KindResumed
 	}
+	s.makeRoom(r)
 	s.move(r, Running)
 	s.running = append(s.running, r)
 	if r.cached < 0 {
