@@ -21,7 +21,7 @@ type simCmd struct {
 	Run     simRunCmd     `cmd:"" help:"Play made-up scenarios with every check on."`
 	Explore simExploreCmd `cmd:"" help:"Search every state of tiny machines."`
 	Script  simScriptCmd  `cmd:"" help:"Run plays for the scheduler and compare what they print."`
-	Replay  simReplayCmd  `cmd:"" help:"Replay what quire serve --record wrote, and compare every plan."`
+	Replay  simReplayCmd  `cmd:"" help:"Replay what quire serve --record-schedule wrote, and compare every plan."`
 }
 
 // simScriptCmd runs scripts in the language of docs/simulation.md.

@@ -9,7 +9,7 @@ import (
 
 // simReplayCmd replays records of real runs.
 type simReplayCmd struct {
-	Files []string `arg:"" name:"file" help:"Records, as quire serve --record writes them."`
+	Files []string `arg:"" name:"file" help:"Records, as quire serve --record-schedule writes them."`
 }
 
 // Run prints what each record holds. It fails at the first whose replay decides otherwise.

