@@ -24,6 +24,7 @@ type Device struct {
 
 	// The jobs of the methods, kept here so that a step allocates nothing.
 	matmul    matmulJob
+	split     splitJob
 	rows      rowsJob
 	kvWrite   kvWriteJob
 	attention attentionJob

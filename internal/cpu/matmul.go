@@ -38,6 +38,7 @@ type matmulJob struct {
 	m        *Matrix
 	x        *Acts
 	add      bool
+	fine     bool // two rows of x belong to a row of dst: see MatMulFine
 	perChunk int
 }
 
@@ -79,11 +80,14 @@ func (j *matmulJob) panels(worker int, p panels) {
 // tiles multiplies a run of panels with all rows, tile by tile. The product goes to the worker's scratch memory when it
 // cannot go to its place: a panel of fewer than 16 rows, or a sum with what is there.
 func (j *matmulJob) tiles(worker int, p panels) {
-	direct := p.rows == lanes && !j.add && j.m.Bias == nil
+	direct := p.rows == lanes && !j.add && j.m.Bias == nil && !j.fine
 	for row := 0; row < j.x.rows; row += tileRows {
 		t := tile{acts: j.x, row: row, height: min(tileRows, j.x.rows-row)}
-		dst, stride := j.dst[row*j.m.Rows+p.column:], j.m.Rows
-		if !direct {
+		var dst []float32
+		stride := j.m.Rows
+		if direct {
+			dst = j.dst[row*stride+p.column:]
+		} else {
 			stride = p.count * lanes
 			dst = j.d.buffer(worker, tileRows*stride)
 		}
@@ -96,6 +100,10 @@ func (j *matmulJob) tiles(worker int, p panels) {
 			continue
 		}
 		width := (p.count-1)*lanes + p.rows
+		if j.fine {
+			j.pairs(dst, stride, t, p.column, width)
+			continue
+		}
 		for r := range t.height {
 			j.finish(j.dst[(row+r)*j.m.Rows+p.column:][:width], dst[r*stride:][:width], p.column)
 		}

@@ -66,7 +66,7 @@ func (l *loader) take(name string, shape ...int) *gguf.Tensor {
 	switch {
 	case !same:
 		l.err = fmt.Errorf("tensor %q has shape %v, want %v", name, t.Shape, shape)
-	case !t.Type.CanDequantize():
+	case !t.Type.CanDequantize() || len(shape) == 2 && !cpu.CanPack(t.Type):
 		l.err = fmt.Errorf("tensor %q is of type %v, which is not supported", name, t.Type)
 	}
 	return t
@@ -96,25 +96,26 @@ type rowsOf struct {
 // matrix packs tensors of cols columns stacked on one another.
 func (l *loader) matrix(cols int, stack ...rowsOf) *cpu.Matrix {
 	parts := make([]cpu.Part, 0, len(stack))
-	var size int64
 	for _, s := range stack {
 		t := l.take(s.name, cols, s.rows)
 		if l.err != nil {
 			return nil
 		}
-		if !cpu.CanPack(t.Type) {
-			l.err = fmt.Errorf("tensor %q is of type %v, which has no kernel", s.name, t.Type)
-			return nil
-		}
 		parts = append(parts, cpu.Part{Type: t.Type, Rows: s.rows, Data: t.Data})
-		size += int64(t.Size)
 	}
+	return l.pack(stack[0].name, cols, parts...)
+}
+
+// pack packs a stack whose first tensor has the given name, and reports progress.
+func (l *loader) pack(name string, cols int, parts ...cpu.Part) *cpu.Matrix {
 	m, err := l.o.Device.PackRows(cols, parts...)
 	if err != nil {
-		l.err = fmt.Errorf("tensor %q: %w", stack[0].name, err)
+		l.err = fmt.Errorf("tensor %q: %w", name, err)
 		return nil
 	}
-	l.done += size
+	for _, p := range parts {
+		l.done += int64(len(p.Data))
+	}
 	if l.o.Progress != nil {
 		l.o.Progress(l.done, l.total)
 	}
@@ -137,7 +138,7 @@ func (l *loader) layer(i int) layer {
 		w.qkv = l.matrix(c.Hidden, rowsOf{p + "attn_q.weight", c.QRows()},
 			rowsOf{p + "attn_k.weight", c.KVRows()}, rowsOf{p + "attn_v.weight", c.KVRows()})
 	}
-	if bias := l.qkvBias(p); bias != nil && l.err == nil {
+	if bias := l.qkvBias(p); l.err == nil {
 		w.qkv.Bias = bias
 	}
 	if c.arch.fusedGateUp {
