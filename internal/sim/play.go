@@ -22,6 +22,7 @@ type play struct {
 	flying []playStep // plans not yet returned, oldest first
 	step   int
 	fault  sched.Fault
+	quiet  bool // after a burst, drain prints how many ended and how, not each
 }
 
 // playRequest is a request of a script, and what it has got so far.
@@ -73,6 +74,8 @@ func (p *play) command(name string, a *arguments) error {
 		return p.pool(a)
 	case "add":
 		return p.add(a)
+	case "burst":
+		return p.burst(a)
 	case "external":
 		return p.external(a)
 	case "hold":
@@ -150,7 +153,7 @@ func (p *play) pool(a *arguments) error {
 	p.cfg, p.s, p.store = cfg, sched.New(cfg), store
 	p.toy = newToy(cfg)
 	p.specs = map[sched.RequestID]*playRequest{}
-	p.flying, p.step = nil, 0
+	p.flying, p.step, p.quiet = nil, 0, false
 	return nil
 }
 
@@ -197,6 +200,26 @@ func (p *play) addRequest(r *sched.Request, ends map[int]int32) {
 			fmt.Fprintln(&p.out, c)
 		}
 	}
+}
+
+// burst adds many requests of one shape, named by numbers.
+func (p *play) burst(a *arguments) error {
+	n, prompt, out := a.num("n", 10), a.num("prompt", 16), a.num("out", 1)
+	if err := a.finish(); err != nil {
+		return err
+	}
+	if n > maxTraceRequests || prompt > maxPromptTokens {
+		return fmt.Errorf("%d requests of %d tokens", n, prompt)
+	}
+	p.quiet = true
+	for i := range n {
+		id := fmt.Sprintf("%05d", i)
+		r := &sched.Request{
+			ID: sched.RequestID(id), Prompt: madeUp(id, prompt), MaxTokens: out, Arrival: float64(len(p.specs)), IgnoreEOS: true,
+		}
+		p.addRequest(r, nil)
+	}
+	return nil
 }
 
 // madeUp returns n tokens that depend on the word.

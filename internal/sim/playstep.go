@@ -3,6 +3,7 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -152,18 +153,40 @@ func (p *play) drain(a *arguments) error {
 	st := p.s.Stats()
 	fmt.Fprintf(&p.out, "%d steps, %d preemptions, %d tokens recomputed\n",
 		n, st.Preemptions-before.Preemptions, st.RecomputedTokens-before.RecomputedTokens)
+	p.printEnds(ended)
+	if left := st.Running + st.Waiting + st.Deferred; left > 0 || st.FreeBlocks != st.UsableBlocks {
+		fmt.Fprintf(&p.out, "left: %d requests, %d of %d blocks free\n", left, st.FreeBlocks, st.UsableBlocks)
+	}
+	return nil
+}
+
+// printEnds shows how the requests ended that had not before.
+func (p *play) printEnds(before map[sched.RequestID]bool) {
+	if p.quiet {
+		reasons := map[string]int{}
+		most := 0
+		for _, r := range p.sorted() {
+			if r.end == nil {
+				reasons["not at all"]++
+				continue
+			}
+			reasons[fmt.Sprintf("%v after %d tokens", r.end.Reason, r.end.Outputs)]++
+			most = max(most, r.end.Preemptions)
+		}
+		for _, reason := range slices.Sorted(maps.Keys(reasons)) {
+			fmt.Fprintf(&p.out, "%d ended %s\n", reasons[reason], reason)
+		}
+		fmt.Fprintf(&p.out, "nobody was preempted more than %d times\n", most)
+		return
+	}
 	for _, r := range p.sorted() {
-		if r.end != nil && !ended[r.ID] {
+		if r.end != nil && !before[r.ID] {
 			fmt.Fprintf(&p.out, "%s %v after %d tokens, %d preemptions\n", r.ID, r.end.Reason, r.end.Outputs, r.end.Preemptions)
 		}
 		if r.end == nil {
 			fmt.Fprintf(&p.out, "%s has not ended\n", r.ID)
 		}
 	}
-	if left := st.Running + st.Waiting + st.Deferred; left > 0 || st.FreeBlocks != st.UsableBlocks {
-		fmt.Fprintf(&p.out, "left: %d requests, %d of %d blocks free\n", left, st.FreeBlocks, st.UsableBlocks)
-	}
-	return nil
 }
 
 func (p *play) ended() map[sched.RequestID]bool {
@@ -206,5 +229,10 @@ func (p *play) stats() {
 	fmt.Fprintf(&p.out, "prefix %d of %d tokens in %d admissions, %d of %d in %d after preemption\n",
 		st.Prefix.Hit, st.Prefix.Queried, st.Prefix.Requests,
 		st.PrefixPreempted.Hit, st.PrefixPreempted.Queried, st.PrefixPreempted.Requests)
+	if p.cfg.Connector != nil {
+		fmt.Fprintf(&p.out, "external %d of %d tokens in %d admissions, %d of %d in %d after preemption\n",
+			st.External.Hit, st.External.Queried, st.External.Requests,
+			st.ExternalPreempted.Hit, st.ExternalPreempted.Queried, st.ExternalPreempted.Requests)
+	}
 	fmt.Fprintf(&p.out, "%d preemptions, %d tokens planned, %d recomputed\n", st.Preemptions, st.ScheduledTokens, st.RecomputedTokens)
 }
