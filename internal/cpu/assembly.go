@@ -45,7 +45,7 @@ func hide[T any](p *T) *T {
 }
 
 // aheadBytes is how far ahead of its use a weight is fetched into the second level's cache when it is used but once.
-const aheadBytes = 8192
+const aheadBytes = 12288
 
 func (a *assembly) gemmBlocks(dst []float32, stride int, p panels, x tile, cols int) {
 	at := x.acts.place(x.row, 0)
@@ -62,8 +62,8 @@ func (a *assembly) gemmBlocks(dst []float32, stride int, p panels, x tile, cols 
 		height:      uintptr(x.height),
 		blocks:      uintptr(cols / blockCols),
 	}
-	if x.row+x.height == x.acts.rows {
-		c.ahead = aheadBytes // the last tile: what follows is not in the cache yet
+	if x.row == 0 {
+		c.ahead = aheadBytes // the first tile: later ones find the weights in the cache
 	}
 	k := p.layout.kind
 	for r := 0; r < x.height; r += int(c.rows) {
@@ -93,6 +93,9 @@ func (a *assembly) gemmFloats(dst []float32, stride int, w floatPanels, x floatR
 	}
 	if add {
 		c.add = 1
+	}
+	if w.fresh {
+		c.ahead = aheadBytes
 	}
 	for r := 0; r < x.count; r += int(c.rows) {
 		c.rows = uintptr(rowsOf(a.floatHeights, x.count-r))

@@ -35,6 +35,7 @@ type floatCall struct {
 	rows      uintptr
 	panels    uintptr
 	add       uintptr // 1: begin with what is in dst
+	ahead     uintptr // prefetch so far ahead
 }
 
 // quantizeCall is what the assembly of quantisation reads (gen/quantize.go).

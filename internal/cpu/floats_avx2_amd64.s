@@ -58,9 +58,11 @@ fresh_11:
 	VXORPS Y1, Y1, Y1
 start_13:
 	MOVQ floatCall_stride(BX), R14
+	MOVQ floatCall_ahead(BX), AX
 column_12:
 	VMOVUPS (SI), Y2
 	VMOVUPS 32(SI), Y3
+	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
 	VBROADCASTSS (R8), Y15
 	VFMADD231PS Y15, Y2, Y0
@@ -101,9 +103,11 @@ fresh_14:
 	VXORPS Y3, Y3, Y3
 start_16:
 	MOVQ floatCall_stride(BX), R14
+	MOVQ floatCall_ahead(BX), AX
 column_15:
 	VMOVUPS (SI), Y4
 	VMOVUPS 32(SI), Y5
+	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
 	VBROADCASTSS (R8), Y15
 	VFMADD231PS Y15, Y4, Y0
@@ -155,9 +159,11 @@ fresh_17:
 	VXORPS Y5, Y5, Y5
 start_19:
 	MOVQ floatCall_stride(BX), R14
+	MOVQ floatCall_ahead(BX), AX
 column_18:
 	VMOVUPS (SI), Y6
 	VMOVUPS 32(SI), Y7
+	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
 	VBROADCASTSS (R8), Y15
 	VFMADD231PS Y15, Y6, Y0
@@ -220,9 +226,11 @@ fresh_20:
 	VXORPS Y7, Y7, Y7
 start_22:
 	MOVQ floatCall_stride(BX), R14
+	MOVQ floatCall_ahead(BX), AX
 column_21:
 	VMOVUPS (SI), Y8
 	VMOVUPS 32(SI), Y9
+	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
 	VBROADCASTSS (R8), Y15
 	VFMADD231PS Y15, Y8, Y0
@@ -301,9 +309,11 @@ fresh_23:
 	VXORPS Y11, Y11, Y11
 start_25:
 	MOVQ floatCall_stride(BX), R14
+	MOVQ floatCall_ahead(BX), AX
 column_24:
 	VMOVUPS (SI), Y12
 	VMOVUPS 32(SI), Y13
+	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
 	VBROADCASTSS (R8), Y15
 	VFMADD231PS Y15, Y12, Y0
@@ -402,9 +412,11 @@ fresh_36:
 	VXORPS Y1, Y1, Y1
 start_38:
 	MOVQ floatCall_stride(BX), R14
+	MOVQ floatCall_ahead(BX), AX
 column_37:
 	VCVTPH2PS (SI), Y2
 	VCVTPH2PS 16(SI), Y3
+	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
 	VBROADCASTSS (R8), Y15
 	VFMADD231PS Y15, Y2, Y0
@@ -445,9 +457,11 @@ fresh_39:
 	VXORPS Y3, Y3, Y3
 start_41:
 	MOVQ floatCall_stride(BX), R14
+	MOVQ floatCall_ahead(BX), AX
 column_40:
 	VCVTPH2PS (SI), Y4
 	VCVTPH2PS 16(SI), Y5
+	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
 	VBROADCASTSS (R8), Y15
 	VFMADD231PS Y15, Y4, Y0
@@ -499,9 +513,11 @@ fresh_42:
 	VXORPS Y5, Y5, Y5
 start_44:
 	MOVQ floatCall_stride(BX), R14
+	MOVQ floatCall_ahead(BX), AX
 column_43:
 	VCVTPH2PS (SI), Y6
 	VCVTPH2PS 16(SI), Y7
+	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
 	VBROADCASTSS (R8), Y15
 	VFMADD231PS Y15, Y6, Y0
@@ -564,9 +580,11 @@ fresh_45:
 	VXORPS Y7, Y7, Y7
 start_47:
 	MOVQ floatCall_stride(BX), R14
+	MOVQ floatCall_ahead(BX), AX
 column_46:
 	VCVTPH2PS (SI), Y8
 	VCVTPH2PS 16(SI), Y9
+	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
 	VBROADCASTSS (R8), Y15
 	VFMADD231PS Y15, Y8, Y0
@@ -645,9 +663,11 @@ fresh_48:
 	VXORPS Y11, Y11, Y11
 start_50:
 	MOVQ floatCall_stride(BX), R14
+	MOVQ floatCall_ahead(BX), AX
 column_49:
 	VCVTPH2PS (SI), Y12
 	VCVTPH2PS 16(SI), Y13
+	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
 	VBROADCASTSS (R8), Y15
 	VFMADD231PS Y15, Y12, Y0
@@ -746,11 +766,13 @@ fresh_61:
 	VXORPS Y1, Y1, Y1
 start_63:
 	MOVQ floatCall_stride(BX), R14
+	MOVQ floatCall_ahead(BX), AX
 column_62:
 	VPMOVZXWD (SI), Y2
 	VPSLLD $16, Y2, Y2
 	VPMOVZXWD 16(SI), Y3
 	VPSLLD $16, Y3, Y3
+	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
 	VBROADCASTSS (R8), Y15
 	VFMADD231PS Y15, Y2, Y0
@@ -791,11 +813,13 @@ fresh_64:
 	VXORPS Y3, Y3, Y3
 start_66:
 	MOVQ floatCall_stride(BX), R14
+	MOVQ floatCall_ahead(BX), AX
 column_65:
 	VPMOVZXWD (SI), Y4
 	VPSLLD $16, Y4, Y4
 	VPMOVZXWD 16(SI), Y5
 	VPSLLD $16, Y5, Y5
+	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
 	VBROADCASTSS (R8), Y15
 	VFMADD231PS Y15, Y4, Y0
@@ -847,11 +871,13 @@ fresh_67:
 	VXORPS Y5, Y5, Y5
 start_69:
 	MOVQ floatCall_stride(BX), R14
+	MOVQ floatCall_ahead(BX), AX
 column_68:
 	VPMOVZXWD (SI), Y6
 	VPSLLD $16, Y6, Y6
 	VPMOVZXWD 16(SI), Y7
 	VPSLLD $16, Y7, Y7
+	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
 	VBROADCASTSS (R8), Y15
 	VFMADD231PS Y15, Y6, Y0
@@ -914,11 +940,13 @@ fresh_70:
 	VXORPS Y7, Y7, Y7
 start_72:
 	MOVQ floatCall_stride(BX), R14
+	MOVQ floatCall_ahead(BX), AX
 column_71:
 	VPMOVZXWD (SI), Y8
 	VPSLLD $16, Y8, Y8
 	VPMOVZXWD 16(SI), Y9
 	VPSLLD $16, Y9, Y9
+	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
 	VBROADCASTSS (R8), Y15
 	VFMADD231PS Y15, Y8, Y0
@@ -997,11 +1025,13 @@ fresh_73:
 	VXORPS Y11, Y11, Y11
 start_75:
 	MOVQ floatCall_stride(BX), R14
+	MOVQ floatCall_ahead(BX), AX
 column_74:
 	VPMOVZXWD (SI), Y12
 	VPSLLD $16, Y12, Y12
 	VPMOVZXWD 16(SI), Y13
 	VPSLLD $16, Y13, Y13
+	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
 	VBROADCASTSS (R8), Y15
 	VFMADD231PS Y15, Y12, Y0

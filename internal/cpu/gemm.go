@@ -129,7 +129,8 @@ type floatPanels struct {
 	kind   kind
 	count  int
 	data   [4][]byte
-	stride int // elements
+	stride int  // elements
+	fresh  bool // used for the first time: what follows is not in the cache yet
 }
 
 // at returns element k of a lane of panel i.

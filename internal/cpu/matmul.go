@@ -113,7 +113,7 @@ func (j *matmulJob) tiles(worker int, p panels) {
 // floats multiplies a run of float panels, up to four at a time.
 func (j *matmulJob) floats(dst []float32, stride int, p panels, t tile) {
 	x := floatRows{x: j.x.F32[t.row*j.x.Cols:], stride: j.x.Cols, count: t.height, k: j.x.Cols}
-	w := floatPanels{kind: p.layout.kind, stride: lanes}
+	w := floatPanels{kind: p.layout.kind, stride: lanes, fresh: t.row == 0}
 	for i := 0; i < p.count; i += w.count {
 		w.count = min(len(w.data), p.count-i)
 		for n := range w.count {

@@ -25,6 +25,19 @@ var blockKinds = []blockKind{
 	{name: "Q6K", bits: 6, k: true, halves: true},
 }
 
+// scaleBytes is the size of the scales of a block, on average.
+func (k blockKind) scaleBytes() int {
+	switch {
+	case k.halves:
+		return 36
+	case k.k:
+		return 40
+	case k.min:
+		return 64
+	}
+	return 32
+}
+
 // blockBytes is the size of the numbers of a block.
 func (k blockKind) blockBytes() int { return 64 * k.bits }
 
@@ -98,8 +111,13 @@ func (k blockKind) panel(f *file, h int) {
 	f.op("MOVQ", "blockCall_scale(BX)", "R9")
 	f.op("MOVQ", "blockCall_offset(BX)", "R10")
 	f.op("MOVQ", "blockCall_sum(BX)", "R11")
-	f.op("MOVQ", "blockCall_ahead(BX)", "AX") // bytes from the weights to those to prefetch, or 0
+	f.op("MOVQ", "blockCall_ahead(BX)", "AX") // weights to prefetch, or 0
 	f.op("MOVQ", "blockCall_blocks(BX)", "CX")
+	near := f.label("near")
+	f.op("TESTQ", "AX", "AX")
+	f.op("JZ", near)
+	f.op("ADDQ", "SI", "AX")
+	f.place(near)
 	for r := range h {
 		f.op("VPXORD", z(zAcc+r), z(zAcc+r), z(zAcc+r))
 	}
@@ -149,14 +167,15 @@ func (k blockKind) records(f *file, h int) {
 
 // block emits the work on one block of 32 columns.
 func (k blockKind) block(f *file, h int) {
-	bytes := k.blockBytes()
-	skip := f.label("near")
+	bytes, all := k.blockBytes(), k.blockBytes()+k.scaleBytes()
+	near := f.label("near")
 	f.op("TESTQ", "AX", "AX")
-	f.op("JZ", skip)
-	for i := 0; i < bytes; i += 64 {
-		f.op("PREFETCHT1", fmt.Sprintf("%d(SI)(AX*1)", i))
+	f.op("JZ", near)
+	for i := 0; i < all; i += 64 {
+		f.op("PREFETCHT1", mem(i, "AX"))
 	}
-	f.place(skip)
+	f.op("ADDQ", imm(all), "AX") // a panel's numbers and scales, which follow one another, in equal steps
+	f.place(near)
 	numbers512(f, k.bits, zMask)
 	f.op("ADDQ", imm(bytes), "SI")
 	k.scales(f)

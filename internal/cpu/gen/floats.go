@@ -114,11 +114,13 @@ func floatPanel(f *file, v vector, kind string, h, p int) {
 	}
 	f.place(start)
 	f.op("MOVQ", "floatCall_stride(BX)", "R14")
+	f.op("MOVQ", "floatCall_ahead(BX)", "AX") // from the weights to those to prefetch
 	f.place(loop)
 	for panel, q := range pointers {
 		for part := range parts {
 			floatWeight(f, v, kind, q, part, weight(panel, part))
 		}
+		f.op("PREFETCHT1", fmt.Sprintf("(%s)(AX*1)", q))
 		f.op("ADDQ", "R14", q)
 	}
 	for r := range h {
