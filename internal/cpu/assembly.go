@@ -15,7 +15,8 @@ type assembly struct {
 	// together is how many panels, besides one, the float product of so many rows takes at once.
 	together func(rows int) int
 
-	unpackCall   [kindCount]func(*unpackCall) // of kinds that are worth it
+	prefetch     func(p unsafe.Pointer, n int) // n a multiple of 64
+	unpackCall   [kindCount]func(*unpackCall)  // of kinds that are worth it
 	quantizeCall func(*quantizeCall)
 	softmaxCall  func(*softmaxCall)
 	sumSquares   func(sums *[lanes]float32, x *float32, n int)
@@ -86,13 +87,16 @@ func (a *assembly) gemmBlocks(dst []float32, stride int, p panels, x tile, cols 
 	}
 }
 
-func (a *assembly) gemmFloats(dst []float32, stride int, w floatPanels, x floatRows, add bool) {
-	c := floatCall{dstStride: uintptr(4 * stride), stride: uintptr(2 * w.stride), xStride: uintptr(4 * x.stride), k: uintptr(x.k)}
+func (a *assembly) gemmFloats(dst []float32, stride int, w floatPanels, x floatRows) {
+	c := floatCall{
+		dstStride: uintptr(4 * stride),
+		tableStep: uintptr(8 * w.count),
+		segment:   uintptr(w.segment),
+		stride:    uintptr(2 * w.stride),
+		xStride:   uintptr(4 * x.stride),
+	}
 	if w.kind == kindF32 {
 		c.stride *= 2
-	}
-	if add {
-		c.add = 1
 	}
 	if w.fresh {
 		c.ahead = aheadBytes
@@ -100,15 +104,19 @@ func (a *assembly) gemmFloats(dst []float32, stride int, w floatPanels, x floatR
 	for r := 0; r < x.count; r += int(c.rows) {
 		c.rows = uintptr(rowsOf(a.floatHeights, x.count-r))
 		c.x = unsafe.Pointer(&x.x[r*x.stride])
-		c.panels = 1
-		if n := a.together(int(c.rows)); w.count%n == 0 {
-			c.panels = uintptr(n)
-		}
+		together := a.together(int(c.rows))
 		for i := 0; i < w.count; i += int(c.panels) {
-			c.dst = unsafe.Pointer(&dst[r*stride+i*lanes])
-			for n := range int(c.panels) {
-				c.weights[n] = unsafe.Pointer(&w.data[i+n][0])
+			c.panels = 1
+			if together <= w.count-i {
+				c.panels = uintptr(together)
 			}
+			if r == 0 && w.ahead > 0 {
+				for n := i + int(c.panels); n < min(w.count, i+2*int(c.panels)); n++ {
+					a.prefetch(w.table[n], w.ahead)
+				}
+			}
+			c.dst = unsafe.Pointer(&dst[r*stride+i*lanes])
+			c.table, c.k = unsafe.Pointer(&w.table[i]), uintptr(x.k)
 			a.floats[w.kind](hide(&c))
 		}
 	}

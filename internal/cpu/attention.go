@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"sync/atomic"
+	"unsafe"
 )
 
 // AttentionOptions are what a layer's attention needs beside queries, keys and values.
@@ -154,13 +155,19 @@ func (j *attentionJob) run(worker, chunk int) {
 	u := j.units[chunk]
 	dim, queries := j.kv.shape.HeadDim, u.rows*j.perKey
 	size := partialFloats(queries, dim)
-	b := j.d.buffer(worker, 2*size+queries*(dim+splitTokens)+4*lanes*dim)
+	joined := 0
+	if j.kv.tile < lanes {
+		joined = 1
+	}
+	b := j.d.buffer(worker, 2*size+queries*(dim+splitTokens)+splitTokens*dim*joined)
 	w := attentionScratch{
 		total:  newPartial(b, queries, dim),
 		part:   newPartial(b[size:], queries, dim),
 		q:      b[2*size:][:queries*dim],
 		scores: b[2*size+queries*dim:][:queries*splitTokens],
-		tile:   b[2*size+queries*(dim+splitTokens):][:4*lanes*dim],
+		tile:   b[2*size+queries*(dim+splitTokens):],
+		joined: joined,
+		table:  j.d.table(worker, splitTokens/lanes*(1+dim/lanes)),
 	}
 	j.gather(w.q, u)
 	if u.group >= 0 {
@@ -187,7 +194,9 @@ type attentionScratch struct {
 	total, part partial
 	q           []float32 // [query][dim]
 	scores      []float32 // [query][splitTokens]
-	tile        []float32 // four tiles of 2·16·dim halves, each of two blocks of 8
+	tile        []float32 // tiles of 2·16·dim halves, each of two blocks of 8
+	joined      int       // 1 if tiles are made of two blocks, else 0
+	table       []unsafe.Pointer
 }
 
 // gather copies the unit's queries, row by row and head by head.
@@ -215,40 +224,37 @@ func (j *attentionJob) split(u attentionUnit, s int, out partial, w *attentionSc
 	begin := max(base, j.start(seq.Pos+u.row)) // of the first row, which begins first
 	end := min(base+splitTokens, seq.Pos+u.row+u.rows)
 	first := begin / lanes * lanes
-	j.scores(u, first, base, end, w)
+	keys, values := j.tiles(seq, u.head, first, end, w)
+	j.d.kernels.gemmFloats(w.scores[first-base:], splitTokens, keys,
+		floatRows{x: w.q, stride: dim, count: out.queries, k: dim})
 	for i := range out.queries {
 		pos := seq.Pos + u.row + i/j.perKey
 		lo, hi := max(begin, j.start(pos)), min(end, pos+1)
 		scores := w.scores[i*splitTokens:][:splitTokens]
 		out.top[i], out.sum[i] = j.d.kernels.softmax(scores, lo-base, hi-base, j.o.Scale, j.o.Softcap)
 	}
-	clear(out.acc)
-	for pos := first; pos < end; pos += lanes {
-		_, values := j.tile(seq, u.head, pos, w.tile)
-		x := floatRows{x: w.scores[pos-base:], stride: splitTokens, count: out.queries, k: min(lanes, end-pos)}
-		p := floatPanels{kind: kindF16, stride: dim}
-		for c := 0; c < dim; c += p.count * lanes {
-			p.count = min(len(p.data), (dim-c)/lanes)
-			for i := range p.count {
-				p.data[i] = values[2*(c+i*lanes):]
-			}
-			j.d.kernels.gemmFloats(out.acc[c:], dim, p, x, true)
-		}
-	}
+	j.d.kernels.gemmFloats(out.acc, dim, values,
+		floatRows{x: w.scores[first-base:], stride: splitTokens, count: out.queries, k: end - first})
 }
 
-// scores multiplies the queries with the keys from first to end, up to four tiles at a time.
-func (j *attentionJob) scores(u attentionUnit, first, base, end int, w *attentionScratch) {
-	seq, dim := &j.seqs[u.seq], j.kv.shape.HeadDim
-	x := floatRows{x: w.q, stride: dim, count: u.rows * j.perKey, k: dim}
-	p := floatPanels{kind: kindF16, stride: lanes}
-	for pos := first; pos < end; pos += p.count * lanes {
-		p.count = min(len(p.data), (end-pos+lanes-1)/lanes)
-		for i := range p.count {
-			p.data[i], _ = j.tile(seq, u.head, pos+i*lanes, w.tile[i*lanes*dim:])
+// tiles lists the tiles of positions first to end-1: the keys as a panel each, since 16 positions are the lanes of the
+// scores; the values as panels of 16 dimensions whose columns are the positions, a segment for each tile.
+func (j *attentionJob) tiles(s *Seq, head, first, end int, w *attentionScratch) (keys, values floatPanels) {
+	dim, count := j.kv.shape.HeadDim, (end-first+lanes-1)/lanes
+	chunks := dim / lanes
+	keys = floatPanels{kind: kindF16, count: count, table: w.table[:count], segment: dim, stride: lanes}
+	values = floatPanels{kind: kindF16, count: chunks, table: w.table[count:][:count*chunks], segment: lanes, stride: dim}
+	for i := range count {
+		k, v := j.tile(s, head, first+i*lanes, w.tile[i*lanes*dim*w.joined:])
+		keys.table[i] = unsafe.Pointer(&k[0])
+		for c := range chunks {
+			values.table[i*chunks+c] = unsafe.Pointer(&v[2*c*lanes])
 		}
-		j.d.kernels.gemmFloats(w.scores[pos-base:], splitTokens, p, x, false)
 	}
+	if j.kv.tile == lanes {
+		keys.ahead = 2 * j.kv.tileElems // the values follow the keys and are needed soon after
+	}
+	return keys, values
 }
 
 // tile returns keys, [dim][16], and values, [16][dim], of the 16 positions from pos. It needs memory of 16·dim floats

@@ -30,6 +30,7 @@ func avx2Kernels() *assembly {
 			kindQ5Min: unpack5AVX2, kindQ5K: unpack5AVX2,
 			kindQ6K: unpack6AVX2,
 		},
+		prefetch:     prefetch,
 		quantizeCall: quantizeAVX2,
 		softmaxCall:  softmaxAVX2,
 		sumSquares:   sumSquaresAVX2,

@@ -37,6 +37,7 @@ func avx512Kernels() *assembly {
 			kindQ5: unpack5AVX512, kindQ5Min: unpack5AVX512, kindQ5K: unpack5AVX512,
 			kindQ6K: unpack6AVX512,
 		},
+		prefetch:     prefetch,
 		quantizeCall: quantizeAVX512,
 		softmaxCall:  softmaxAVX512,
 		sumSquares:   sumSquaresAVX512,

@@ -23,18 +23,20 @@ type blockCall struct {
 	ahead       uintptr // prefetch so far ahead, or 0
 }
 
-// floatCall is what the assembly of float products reads (gen/floats.go). All steps are in bytes.
+// floatCall is what the assembly of float products reads (gen/floats.go), and of which it changes table and k. All
+// steps are in bytes.
 type floatCall struct {
 	dst       unsafe.Pointer
-	dstStride uintptr // to the next row; the next panel's results follow at once
-	weights   [4]unsafe.Pointer
-	stride    uintptr // to the weights of the next column
+	dstStride uintptr        // to the next row; the next panel's results follow at once
+	table     unsafe.Pointer // pointers to the weights of the panels, for each segment
+	tableStep uintptr        // to the next segment's
+	segment   uintptr        // columns of a segment
+	stride    uintptr        // to the weights of the next column
 	x         unsafe.Pointer
 	xStride   uintptr
-	k         uintptr
+	k         uintptr // columns
 	rows      uintptr
 	panels    uintptr
-	add       uintptr // 1: begin with what is in dst
 	ahead     uintptr // prefetch so far ahead
 }
 

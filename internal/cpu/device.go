@@ -21,6 +21,7 @@ type Device struct {
 	// Of each worker, grown as needed; what a kernel call leaves there is of no use to the next.
 	scratch  [][]float32
 	unpacked [][]byte
+	tables   [][]unsafe.Pointer
 
 	// The jobs of the methods, kept here so that a step allocates nothing.
 	matmul    matmulJob
@@ -48,6 +49,7 @@ func NewDevice(o Options) (*Device, error) {
 		pool:     newPool(o.Threads),
 		scratch:  make([][]float32, o.Threads),
 		unpacked: make([][]byte, o.Threads),
+		tables:   make([][]unsafe.Pointer, o.Threads),
 	}, nil
 }
 
@@ -90,4 +92,12 @@ func (d *Device) bytes(worker, n int) []byte {
 		d.unpacked[worker] = b[-uintptr(unsafe.Pointer(&b[0]))&(alignment-1):]
 	}
 	return d.unpacked[worker][:n]
+}
+
+// table returns the worker's memory for n pointers to panels.
+func (d *Device) table(worker, n int) []unsafe.Pointer {
+	if cap(d.tables[worker]) < n {
+		d.tables[worker] = make([]unsafe.Pointer, n+n/4)
+	}
+	return d.tables[worker][:n]
 }

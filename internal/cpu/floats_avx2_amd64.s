@@ -44,22 +44,22 @@ rows1panels1_1:
 	LEAQ (R10)(R10*4), R12
 	LEAQ (R11)(R10*4), R13
 	LEAQ (R8)(R10*8), R9
-	MOVQ floatCall_weights+0(BX), SI
-	MOVQ floatCall_k(BX), CX
-	CMPQ floatCall_add(BX), $0
-	JEQ fresh_11
-	MOVQ floatCall_dst(BX), AX
-	VMOVUPS (AX), Y0
-	VMOVUPS 32(AX), Y1
-	ADDQ floatCall_dstStride(BX), AX
-	JMP start_13
-fresh_11:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
-start_13:
 	MOVQ floatCall_stride(BX), R14
+segment_12:
+	MOVQ floatCall_table(BX), AX
+	MOVQ (AX), SI
+	ADDQ floatCall_tableStep(BX), AX
+	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_segment(BX), CX
+	CMPQ CX, floatCall_k(BX)
+	JLE whole_13
+	MOVQ floatCall_k(BX), CX
+whole_13:
+	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_12:
+column_11:
 	VMOVUPS (SI), Y2
 	VMOVUPS 32(SI), Y3
 	PREFETCHT1 (SI)(AX*1)
@@ -70,7 +70,9 @@ column_12:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_12
+	JNZ column_11
+	CMPQ floatCall_k(BX), $0
+	JNE segment_12
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
@@ -84,27 +86,24 @@ rows2panels1_2:
 	LEAQ (R10)(R10*4), R12
 	LEAQ (R11)(R10*4), R13
 	LEAQ (R8)(R10*8), R9
-	MOVQ floatCall_weights+0(BX), SI
-	MOVQ floatCall_k(BX), CX
-	CMPQ floatCall_add(BX), $0
-	JEQ fresh_14
-	MOVQ floatCall_dst(BX), AX
-	VMOVUPS (AX), Y0
-	VMOVUPS 32(AX), Y1
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Y2
-	VMOVUPS 32(AX), Y3
-	ADDQ floatCall_dstStride(BX), AX
-	JMP start_16
-fresh_14:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
-start_16:
 	MOVQ floatCall_stride(BX), R14
+segment_15:
+	MOVQ floatCall_table(BX), AX
+	MOVQ (AX), SI
+	ADDQ floatCall_tableStep(BX), AX
+	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_segment(BX), CX
+	CMPQ CX, floatCall_k(BX)
+	JLE whole_16
+	MOVQ floatCall_k(BX), CX
+whole_16:
+	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_15:
+column_14:
 	VMOVUPS (SI), Y4
 	VMOVUPS 32(SI), Y5
 	PREFETCHT1 (SI)(AX*1)
@@ -118,7 +117,9 @@ column_15:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_15
+	JNZ column_14
+	CMPQ floatCall_k(BX), $0
+	JNE segment_15
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
@@ -135,32 +136,26 @@ rows3panels1_3:
 	LEAQ (R10)(R10*4), R12
 	LEAQ (R11)(R10*4), R13
 	LEAQ (R8)(R10*8), R9
-	MOVQ floatCall_weights+0(BX), SI
-	MOVQ floatCall_k(BX), CX
-	CMPQ floatCall_add(BX), $0
-	JEQ fresh_17
-	MOVQ floatCall_dst(BX), AX
-	VMOVUPS (AX), Y0
-	VMOVUPS 32(AX), Y1
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Y2
-	VMOVUPS 32(AX), Y3
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Y4
-	VMOVUPS 32(AX), Y5
-	ADDQ floatCall_dstStride(BX), AX
-	JMP start_19
-fresh_17:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
-start_19:
 	MOVQ floatCall_stride(BX), R14
+segment_18:
+	MOVQ floatCall_table(BX), AX
+	MOVQ (AX), SI
+	ADDQ floatCall_tableStep(BX), AX
+	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_segment(BX), CX
+	CMPQ CX, floatCall_k(BX)
+	JLE whole_19
+	MOVQ floatCall_k(BX), CX
+whole_19:
+	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_18:
+column_17:
 	VMOVUPS (SI), Y6
 	VMOVUPS 32(SI), Y7
 	PREFETCHT1 (SI)(AX*1)
@@ -177,7 +172,9 @@ column_18:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_18
+	JNZ column_17
+	CMPQ floatCall_k(BX), $0
+	JNE segment_18
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
@@ -197,25 +194,6 @@ rows4panels1_4:
 	LEAQ (R10)(R10*4), R12
 	LEAQ (R11)(R10*4), R13
 	LEAQ (R8)(R10*8), R9
-	MOVQ floatCall_weights+0(BX), SI
-	MOVQ floatCall_k(BX), CX
-	CMPQ floatCall_add(BX), $0
-	JEQ fresh_20
-	MOVQ floatCall_dst(BX), AX
-	VMOVUPS (AX), Y0
-	VMOVUPS 32(AX), Y1
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Y2
-	VMOVUPS 32(AX), Y3
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Y4
-	VMOVUPS 32(AX), Y5
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Y6
-	VMOVUPS 32(AX), Y7
-	ADDQ floatCall_dstStride(BX), AX
-	JMP start_22
-fresh_20:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -224,10 +202,20 @@ fresh_20:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-start_22:
 	MOVQ floatCall_stride(BX), R14
+segment_21:
+	MOVQ floatCall_table(BX), AX
+	MOVQ (AX), SI
+	ADDQ floatCall_tableStep(BX), AX
+	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_segment(BX), CX
+	CMPQ CX, floatCall_k(BX)
+	JLE whole_22
+	MOVQ floatCall_k(BX), CX
+whole_22:
+	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_21:
+column_20:
 	VMOVUPS (SI), Y8
 	VMOVUPS 32(SI), Y9
 	PREFETCHT1 (SI)(AX*1)
@@ -247,7 +235,9 @@ column_21:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_21
+	JNZ column_20
+	CMPQ floatCall_k(BX), $0
+	JNE segment_21
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
@@ -270,31 +260,6 @@ rows6panels1_5:
 	LEAQ (R10)(R10*4), R12
 	LEAQ (R11)(R10*4), R13
 	LEAQ (R8)(R10*8), R9
-	MOVQ floatCall_weights+0(BX), SI
-	MOVQ floatCall_k(BX), CX
-	CMPQ floatCall_add(BX), $0
-	JEQ fresh_23
-	MOVQ floatCall_dst(BX), AX
-	VMOVUPS (AX), Y0
-	VMOVUPS 32(AX), Y1
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Y2
-	VMOVUPS 32(AX), Y3
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Y4
-	VMOVUPS 32(AX), Y5
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Y6
-	VMOVUPS 32(AX), Y7
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Y8
-	VMOVUPS 32(AX), Y9
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Y10
-	VMOVUPS 32(AX), Y11
-	ADDQ floatCall_dstStride(BX), AX
-	JMP start_25
-fresh_23:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -307,10 +272,20 @@ fresh_23:
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
-start_25:
 	MOVQ floatCall_stride(BX), R14
+segment_24:
+	MOVQ floatCall_table(BX), AX
+	MOVQ (AX), SI
+	ADDQ floatCall_tableStep(BX), AX
+	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_segment(BX), CX
+	CMPQ CX, floatCall_k(BX)
+	JLE whole_25
+	MOVQ floatCall_k(BX), CX
+whole_25:
+	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_24:
+column_23:
 	VMOVUPS (SI), Y12
 	VMOVUPS 32(SI), Y13
 	PREFETCHT1 (SI)(AX*1)
@@ -336,7 +311,9 @@ column_24:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_24
+	JNZ column_23
+	CMPQ floatCall_k(BX), $0
+	JNE segment_24
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
@@ -398,22 +375,22 @@ rows1panels1_26:
 	LEAQ (R10)(R10*4), R12
 	LEAQ (R11)(R10*4), R13
 	LEAQ (R8)(R10*8), R9
-	MOVQ floatCall_weights+0(BX), SI
-	MOVQ floatCall_k(BX), CX
-	CMPQ floatCall_add(BX), $0
-	JEQ fresh_36
-	MOVQ floatCall_dst(BX), AX
-	VMOVUPS (AX), Y0
-	VMOVUPS 32(AX), Y1
-	ADDQ floatCall_dstStride(BX), AX
-	JMP start_38
-fresh_36:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
-start_38:
 	MOVQ floatCall_stride(BX), R14
+segment_37:
+	MOVQ floatCall_table(BX), AX
+	MOVQ (AX), SI
+	ADDQ floatCall_tableStep(BX), AX
+	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_segment(BX), CX
+	CMPQ CX, floatCall_k(BX)
+	JLE whole_38
+	MOVQ floatCall_k(BX), CX
+whole_38:
+	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_37:
+column_36:
 	VCVTPH2PS (SI), Y2
 	VCVTPH2PS 16(SI), Y3
 	PREFETCHT1 (SI)(AX*1)
@@ -424,7 +401,9 @@ column_37:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_37
+	JNZ column_36
+	CMPQ floatCall_k(BX), $0
+	JNE segment_37
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
@@ -438,27 +417,24 @@ rows2panels1_27:
 	LEAQ (R10)(R10*4), R12
 	LEAQ (R11)(R10*4), R13
 	LEAQ (R8)(R10*8), R9
-	MOVQ floatCall_weights+0(BX), SI
-	MOVQ floatCall_k(BX), CX
-	CMPQ floatCall_add(BX), $0
-	JEQ fresh_39
-	MOVQ floatCall_dst(BX), AX
-	VMOVUPS (AX), Y0
-	VMOVUPS 32(AX), Y1
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Y2
-	VMOVUPS 32(AX), Y3
-	ADDQ floatCall_dstStride(BX), AX
-	JMP start_41
-fresh_39:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
-start_41:
 	MOVQ floatCall_stride(BX), R14
+segment_40:
+	MOVQ floatCall_table(BX), AX
+	MOVQ (AX), SI
+	ADDQ floatCall_tableStep(BX), AX
+	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_segment(BX), CX
+	CMPQ CX, floatCall_k(BX)
+	JLE whole_41
+	MOVQ floatCall_k(BX), CX
+whole_41:
+	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_40:
+column_39:
 	VCVTPH2PS (SI), Y4
 	VCVTPH2PS 16(SI), Y5
 	PREFETCHT1 (SI)(AX*1)
@@ -472,7 +448,9 @@ column_40:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_40
+	JNZ column_39
+	CMPQ floatCall_k(BX), $0
+	JNE segment_40
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
@@ -489,32 +467,26 @@ rows3panels1_28:
 	LEAQ (R10)(R10*4), R12
 	LEAQ (R11)(R10*4), R13
 	LEAQ (R8)(R10*8), R9
-	MOVQ floatCall_weights+0(BX), SI
-	MOVQ floatCall_k(BX), CX
-	CMPQ floatCall_add(BX), $0
-	JEQ fresh_42
-	MOVQ floatCall_dst(BX), AX
-	VMOVUPS (AX), Y0
-	VMOVUPS 32(AX), Y1
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Y2
-	VMOVUPS 32(AX), Y3
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Y4
-	VMOVUPS 32(AX), Y5
-	ADDQ floatCall_dstStride(BX), AX
-	JMP start_44
-fresh_42:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
-start_44:
 	MOVQ floatCall_stride(BX), R14
+segment_43:
+	MOVQ floatCall_table(BX), AX
+	MOVQ (AX), SI
+	ADDQ floatCall_tableStep(BX), AX
+	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_segment(BX), CX
+	CMPQ CX, floatCall_k(BX)
+	JLE whole_44
+	MOVQ floatCall_k(BX), CX
+whole_44:
+	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_43:
+column_42:
 	VCVTPH2PS (SI), Y6
 	VCVTPH2PS 16(SI), Y7
 	PREFETCHT1 (SI)(AX*1)
@@ -531,7 +503,9 @@ column_43:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_43
+	JNZ column_42
+	CMPQ floatCall_k(BX), $0
+	JNE segment_43
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
@@ -551,25 +525,6 @@ rows4panels1_29:
 	LEAQ (R10)(R10*4), R12
 	LEAQ (R11)(R10*4), R13
 	LEAQ (R8)(R10*8), R9
-	MOVQ floatCall_weights+0(BX), SI
-	MOVQ floatCall_k(BX), CX
-	CMPQ floatCall_add(BX), $0
-	JEQ fresh_45
-	MOVQ floatCall_dst(BX), AX
-	VMOVUPS (AX), Y0
-	VMOVUPS 32(AX), Y1
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Y2
-	VMOVUPS 32(AX), Y3
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Y4
-	VMOVUPS 32(AX), Y5
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Y6
-	VMOVUPS 32(AX), Y7
-	ADDQ floatCall_dstStride(BX), AX
-	JMP start_47
-fresh_45:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -578,10 +533,20 @@ fresh_45:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-start_47:
 	MOVQ floatCall_stride(BX), R14
+segment_46:
+	MOVQ floatCall_table(BX), AX
+	MOVQ (AX), SI
+	ADDQ floatCall_tableStep(BX), AX
+	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_segment(BX), CX
+	CMPQ CX, floatCall_k(BX)
+	JLE whole_47
+	MOVQ floatCall_k(BX), CX
+whole_47:
+	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_46:
+column_45:
 	VCVTPH2PS (SI), Y8
 	VCVTPH2PS 16(SI), Y9
 	PREFETCHT1 (SI)(AX*1)
@@ -601,7 +566,9 @@ column_46:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_46
+	JNZ column_45
+	CMPQ floatCall_k(BX), $0
+	JNE segment_46
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
@@ -624,31 +591,6 @@ rows6panels1_30:
 	LEAQ (R10)(R10*4), R12
 	LEAQ (R11)(R10*4), R13
 	LEAQ (R8)(R10*8), R9
-	MOVQ floatCall_weights+0(BX), SI
-	MOVQ floatCall_k(BX), CX
-	CMPQ floatCall_add(BX), $0
-	JEQ fresh_48
-	MOVQ floatCall_dst(BX), AX
-	VMOVUPS (AX), Y0
-	VMOVUPS 32(AX), Y1
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Y2
-	VMOVUPS 32(AX), Y3
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Y4
-	VMOVUPS 32(AX), Y5
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Y6
-	VMOVUPS 32(AX), Y7
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Y8
-	VMOVUPS 32(AX), Y9
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Y10
-	VMOVUPS 32(AX), Y11
-	ADDQ floatCall_dstStride(BX), AX
-	JMP start_50
-fresh_48:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -661,10 +603,20 @@ fresh_48:
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
-start_50:
 	MOVQ floatCall_stride(BX), R14
+segment_49:
+	MOVQ floatCall_table(BX), AX
+	MOVQ (AX), SI
+	ADDQ floatCall_tableStep(BX), AX
+	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_segment(BX), CX
+	CMPQ CX, floatCall_k(BX)
+	JLE whole_50
+	MOVQ floatCall_k(BX), CX
+whole_50:
+	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_49:
+column_48:
 	VCVTPH2PS (SI), Y12
 	VCVTPH2PS 16(SI), Y13
 	PREFETCHT1 (SI)(AX*1)
@@ -690,7 +642,9 @@ column_49:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_49
+	JNZ column_48
+	CMPQ floatCall_k(BX), $0
+	JNE segment_49
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
@@ -752,22 +706,22 @@ rows1panels1_51:
 	LEAQ (R10)(R10*4), R12
 	LEAQ (R11)(R10*4), R13
 	LEAQ (R8)(R10*8), R9
-	MOVQ floatCall_weights+0(BX), SI
-	MOVQ floatCall_k(BX), CX
-	CMPQ floatCall_add(BX), $0
-	JEQ fresh_61
-	MOVQ floatCall_dst(BX), AX
-	VMOVUPS (AX), Y0
-	VMOVUPS 32(AX), Y1
-	ADDQ floatCall_dstStride(BX), AX
-	JMP start_63
-fresh_61:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
-start_63:
 	MOVQ floatCall_stride(BX), R14
+segment_62:
+	MOVQ floatCall_table(BX), AX
+	MOVQ (AX), SI
+	ADDQ floatCall_tableStep(BX), AX
+	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_segment(BX), CX
+	CMPQ CX, floatCall_k(BX)
+	JLE whole_63
+	MOVQ floatCall_k(BX), CX
+whole_63:
+	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_62:
+column_61:
 	VPMOVZXWD (SI), Y2
 	VPSLLD $16, Y2, Y2
 	VPMOVZXWD 16(SI), Y3
@@ -780,7 +734,9 @@ column_62:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_62
+	JNZ column_61
+	CMPQ floatCall_k(BX), $0
+	JNE segment_62
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
@@ -794,27 +750,24 @@ rows2panels1_52:
 	LEAQ (R10)(R10*4), R12
 	LEAQ (R11)(R10*4), R13
 	LEAQ (R8)(R10*8), R9
-	MOVQ floatCall_weights+0(BX), SI
-	MOVQ floatCall_k(BX), CX
-	CMPQ floatCall_add(BX), $0
-	JEQ fresh_64
-	MOVQ floatCall_dst(BX), AX
-	VMOVUPS (AX), Y0
-	VMOVUPS 32(AX), Y1
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Y2
-	VMOVUPS 32(AX), Y3
-	ADDQ floatCall_dstStride(BX), AX
-	JMP start_66
-fresh_64:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
-start_66:
 	MOVQ floatCall_stride(BX), R14
+segment_65:
+	MOVQ floatCall_table(BX), AX
+	MOVQ (AX), SI
+	ADDQ floatCall_tableStep(BX), AX
+	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_segment(BX), CX
+	CMPQ CX, floatCall_k(BX)
+	JLE whole_66
+	MOVQ floatCall_k(BX), CX
+whole_66:
+	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_65:
+column_64:
 	VPMOVZXWD (SI), Y4
 	VPSLLD $16, Y4, Y4
 	VPMOVZXWD 16(SI), Y5
@@ -830,7 +783,9 @@ column_65:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_65
+	JNZ column_64
+	CMPQ floatCall_k(BX), $0
+	JNE segment_65
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
@@ -847,32 +802,26 @@ rows3panels1_53:
 	LEAQ (R10)(R10*4), R12
 	LEAQ (R11)(R10*4), R13
 	LEAQ (R8)(R10*8), R9
-	MOVQ floatCall_weights+0(BX), SI
-	MOVQ floatCall_k(BX), CX
-	CMPQ floatCall_add(BX), $0
-	JEQ fresh_67
-	MOVQ floatCall_dst(BX), AX
-	VMOVUPS (AX), Y0
-	VMOVUPS 32(AX), Y1
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Y2
-	VMOVUPS 32(AX), Y3
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Y4
-	VMOVUPS 32(AX), Y5
-	ADDQ floatCall_dstStride(BX), AX
-	JMP start_69
-fresh_67:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
-start_69:
 	MOVQ floatCall_stride(BX), R14
+segment_68:
+	MOVQ floatCall_table(BX), AX
+	MOVQ (AX), SI
+	ADDQ floatCall_tableStep(BX), AX
+	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_segment(BX), CX
+	CMPQ CX, floatCall_k(BX)
+	JLE whole_69
+	MOVQ floatCall_k(BX), CX
+whole_69:
+	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_68:
+column_67:
 	VPMOVZXWD (SI), Y6
 	VPSLLD $16, Y6, Y6
 	VPMOVZXWD 16(SI), Y7
@@ -891,7 +840,9 @@ column_68:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_68
+	JNZ column_67
+	CMPQ floatCall_k(BX), $0
+	JNE segment_68
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
@@ -911,25 +862,6 @@ rows4panels1_54:
 	LEAQ (R10)(R10*4), R12
 	LEAQ (R11)(R10*4), R13
 	LEAQ (R8)(R10*8), R9
-	MOVQ floatCall_weights+0(BX), SI
-	MOVQ floatCall_k(BX), CX
-	CMPQ floatCall_add(BX), $0
-	JEQ fresh_70
-	MOVQ floatCall_dst(BX), AX
-	VMOVUPS (AX), Y0
-	VMOVUPS 32(AX), Y1
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Y2
-	VMOVUPS 32(AX), Y3
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Y4
-	VMOVUPS 32(AX), Y5
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Y6
-	VMOVUPS 32(AX), Y7
-	ADDQ floatCall_dstStride(BX), AX
-	JMP start_72
-fresh_70:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -938,10 +870,20 @@ fresh_70:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-start_72:
 	MOVQ floatCall_stride(BX), R14
+segment_71:
+	MOVQ floatCall_table(BX), AX
+	MOVQ (AX), SI
+	ADDQ floatCall_tableStep(BX), AX
+	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_segment(BX), CX
+	CMPQ CX, floatCall_k(BX)
+	JLE whole_72
+	MOVQ floatCall_k(BX), CX
+whole_72:
+	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_71:
+column_70:
 	VPMOVZXWD (SI), Y8
 	VPSLLD $16, Y8, Y8
 	VPMOVZXWD 16(SI), Y9
@@ -963,7 +905,9 @@ column_71:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_71
+	JNZ column_70
+	CMPQ floatCall_k(BX), $0
+	JNE segment_71
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
@@ -986,31 +930,6 @@ rows6panels1_55:
 	LEAQ (R10)(R10*4), R12
 	LEAQ (R11)(R10*4), R13
 	LEAQ (R8)(R10*8), R9
-	MOVQ floatCall_weights+0(BX), SI
-	MOVQ floatCall_k(BX), CX
-	CMPQ floatCall_add(BX), $0
-	JEQ fresh_73
-	MOVQ floatCall_dst(BX), AX
-	VMOVUPS (AX), Y0
-	VMOVUPS 32(AX), Y1
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Y2
-	VMOVUPS 32(AX), Y3
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Y4
-	VMOVUPS 32(AX), Y5
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Y6
-	VMOVUPS 32(AX), Y7
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Y8
-	VMOVUPS 32(AX), Y9
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Y10
-	VMOVUPS 32(AX), Y11
-	ADDQ floatCall_dstStride(BX), AX
-	JMP start_75
-fresh_73:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -1023,10 +942,20 @@ fresh_73:
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
-start_75:
 	MOVQ floatCall_stride(BX), R14
+segment_74:
+	MOVQ floatCall_table(BX), AX
+	MOVQ (AX), SI
+	ADDQ floatCall_tableStep(BX), AX
+	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_segment(BX), CX
+	CMPQ CX, floatCall_k(BX)
+	JLE whole_75
+	MOVQ floatCall_k(BX), CX
+whole_75:
+	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_74:
+column_73:
 	VPMOVZXWD (SI), Y12
 	VPSLLD $16, Y12, Y12
 	VPMOVZXWD 16(SI), Y13
@@ -1054,7 +983,9 @@ column_74:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_74
+	JNZ column_73
+	CMPQ floatCall_k(BX), $0
+	JNE segment_74
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)

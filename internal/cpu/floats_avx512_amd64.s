@@ -84,20 +84,21 @@ rows1panels1_1:
 	LEAQ (R10)(R10*4), R12
 	LEAQ (R11)(R10*4), R13
 	LEAQ (R8)(R10*8), R9
-	MOVQ floatCall_weights+0(BX), SI
-	MOVQ floatCall_k(BX), CX
-	CMPQ floatCall_add(BX), $0
-	JEQ fresh_27
-	MOVQ floatCall_dst(BX), AX
-	VMOVUPS (AX), Z0
-	ADDQ floatCall_dstStride(BX), AX
-	JMP start_29
-fresh_27:
 	VPXORD Z0, Z0, Z0
-start_29:
 	MOVQ floatCall_stride(BX), R14
+segment_28:
+	MOVQ floatCall_table(BX), AX
+	MOVQ (AX), SI
+	ADDQ floatCall_tableStep(BX), AX
+	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_segment(BX), CX
+	CMPQ CX, floatCall_k(BX)
+	JLE whole_29
+	MOVQ floatCall_k(BX), CX
+whole_29:
+	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_28:
+column_27:
 	VMOVUPS (SI), Z1
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -105,7 +106,9 @@ column_28:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_28
+	JNZ column_27
+	CMPQ floatCall_k(BX), $0
+	JNE segment_28
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -118,29 +121,27 @@ rows1panels4_2:
 	LEAQ (R10)(R10*4), R12
 	LEAQ (R11)(R10*4), R13
 	LEAQ (R8)(R10*8), R9
-	MOVQ floatCall_weights+0(BX), SI
-	MOVQ floatCall_weights+8(BX), DI
-	MOVQ floatCall_weights+16(BX), DX
-	MOVQ floatCall_weights+24(BX), R15
-	MOVQ floatCall_k(BX), CX
-	CMPQ floatCall_add(BX), $0
-	JEQ fresh_30
-	MOVQ floatCall_dst(BX), AX
-	VMOVUPS (AX), Z0
-	VMOVUPS 64(AX), Z1
-	VMOVUPS 128(AX), Z2
-	VMOVUPS 192(AX), Z3
-	ADDQ floatCall_dstStride(BX), AX
-	JMP start_32
-fresh_30:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
-start_32:
 	MOVQ floatCall_stride(BX), R14
+segment_31:
+	MOVQ floatCall_table(BX), AX
+	MOVQ (AX), SI
+	MOVQ 8(AX), DI
+	MOVQ 16(AX), DX
+	MOVQ 24(AX), R15
+	ADDQ floatCall_tableStep(BX), AX
+	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_segment(BX), CX
+	CMPQ CX, floatCall_k(BX)
+	JLE whole_32
+	MOVQ floatCall_k(BX), CX
+whole_32:
+	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_31:
+column_30:
 	VMOVUPS (SI), Z4
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -161,7 +162,9 @@ column_31:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_31
+	JNZ column_30
+	CMPQ floatCall_k(BX), $0
+	JNE segment_31
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
@@ -177,23 +180,22 @@ rows2panels1_3:
 	LEAQ (R10)(R10*4), R12
 	LEAQ (R11)(R10*4), R13
 	LEAQ (R8)(R10*8), R9
-	MOVQ floatCall_weights+0(BX), SI
-	MOVQ floatCall_k(BX), CX
-	CMPQ floatCall_add(BX), $0
-	JEQ fresh_33
-	MOVQ floatCall_dst(BX), AX
-	VMOVUPS (AX), Z0
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z1
-	ADDQ floatCall_dstStride(BX), AX
-	JMP start_35
-fresh_33:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
-start_35:
 	MOVQ floatCall_stride(BX), R14
+segment_34:
+	MOVQ floatCall_table(BX), AX
+	MOVQ (AX), SI
+	ADDQ floatCall_tableStep(BX), AX
+	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_segment(BX), CX
+	CMPQ CX, floatCall_k(BX)
+	JLE whole_35
+	MOVQ floatCall_k(BX), CX
+whole_35:
+	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_34:
+column_33:
 	VMOVUPS (SI), Z2
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -202,7 +204,9 @@ column_34:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_34
+	JNZ column_33
+	CMPQ floatCall_k(BX), $0
+	JNE segment_34
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -217,26 +221,6 @@ rows2panels4_4:
 	LEAQ (R10)(R10*4), R12
 	LEAQ (R11)(R10*4), R13
 	LEAQ (R8)(R10*8), R9
-	MOVQ floatCall_weights+0(BX), SI
-	MOVQ floatCall_weights+8(BX), DI
-	MOVQ floatCall_weights+16(BX), DX
-	MOVQ floatCall_weights+24(BX), R15
-	MOVQ floatCall_k(BX), CX
-	CMPQ floatCall_add(BX), $0
-	JEQ fresh_36
-	MOVQ floatCall_dst(BX), AX
-	VMOVUPS (AX), Z0
-	VMOVUPS 64(AX), Z1
-	VMOVUPS 128(AX), Z2
-	VMOVUPS 192(AX), Z3
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z4
-	VMOVUPS 64(AX), Z5
-	VMOVUPS 128(AX), Z6
-	VMOVUPS 192(AX), Z7
-	ADDQ floatCall_dstStride(BX), AX
-	JMP start_38
-fresh_36:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -245,10 +229,23 @@ fresh_36:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
-start_38:
 	MOVQ floatCall_stride(BX), R14
+segment_37:
+	MOVQ floatCall_table(BX), AX
+	MOVQ (AX), SI
+	MOVQ 8(AX), DI
+	MOVQ 16(AX), DX
+	MOVQ 24(AX), R15
+	ADDQ floatCall_tableStep(BX), AX
+	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_segment(BX), CX
+	CMPQ CX, floatCall_k(BX)
+	JLE whole_38
+	MOVQ floatCall_k(BX), CX
+whole_38:
+	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_37:
+column_36:
 	VMOVUPS (SI), Z8
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -274,7 +271,9 @@ column_37:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_37
+	JNZ column_36
+	CMPQ floatCall_k(BX), $0
+	JNE segment_37
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
@@ -295,26 +294,23 @@ rows3panels1_5:
 	LEAQ (R10)(R10*4), R12
 	LEAQ (R11)(R10*4), R13
 	LEAQ (R8)(R10*8), R9
-	MOVQ floatCall_weights+0(BX), SI
-	MOVQ floatCall_k(BX), CX
-	CMPQ floatCall_add(BX), $0
-	JEQ fresh_39
-	MOVQ floatCall_dst(BX), AX
-	VMOVUPS (AX), Z0
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z1
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z2
-	ADDQ floatCall_dstStride(BX), AX
-	JMP start_41
-fresh_39:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
-start_41:
 	MOVQ floatCall_stride(BX), R14
+segment_40:
+	MOVQ floatCall_table(BX), AX
+	MOVQ (AX), SI
+	ADDQ floatCall_tableStep(BX), AX
+	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_segment(BX), CX
+	CMPQ CX, floatCall_k(BX)
+	JLE whole_41
+	MOVQ floatCall_k(BX), CX
+whole_41:
+	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_40:
+column_39:
 	VMOVUPS (SI), Z3
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -324,7 +320,9 @@ column_40:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_40
+	JNZ column_39
+	CMPQ floatCall_k(BX), $0
+	JNE segment_40
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -341,31 +339,6 @@ rows3panels4_6:
 	LEAQ (R10)(R10*4), R12
 	LEAQ (R11)(R10*4), R13
 	LEAQ (R8)(R10*8), R9
-	MOVQ floatCall_weights+0(BX), SI
-	MOVQ floatCall_weights+8(BX), DI
-	MOVQ floatCall_weights+16(BX), DX
-	MOVQ floatCall_weights+24(BX), R15
-	MOVQ floatCall_k(BX), CX
-	CMPQ floatCall_add(BX), $0
-	JEQ fresh_42
-	MOVQ floatCall_dst(BX), AX
-	VMOVUPS (AX), Z0
-	VMOVUPS 64(AX), Z1
-	VMOVUPS 128(AX), Z2
-	VMOVUPS 192(AX), Z3
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z4
-	VMOVUPS 64(AX), Z5
-	VMOVUPS 128(AX), Z6
-	VMOVUPS 192(AX), Z7
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z8
-	VMOVUPS 64(AX), Z9
-	VMOVUPS 128(AX), Z10
-	VMOVUPS 192(AX), Z11
-	ADDQ floatCall_dstStride(BX), AX
-	JMP start_44
-fresh_42:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -378,10 +351,23 @@ fresh_42:
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
-start_44:
 	MOVQ floatCall_stride(BX), R14
+segment_43:
+	MOVQ floatCall_table(BX), AX
+	MOVQ (AX), SI
+	MOVQ 8(AX), DI
+	MOVQ 16(AX), DX
+	MOVQ 24(AX), R15
+	ADDQ floatCall_tableStep(BX), AX
+	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_segment(BX), CX
+	CMPQ CX, floatCall_k(BX)
+	JLE whole_44
+	MOVQ floatCall_k(BX), CX
+whole_44:
+	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_43:
+column_42:
 	VMOVUPS (SI), Z12
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -412,7 +398,9 @@ column_43:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_43
+	JNZ column_42
+	CMPQ floatCall_k(BX), $0
+	JNE segment_43
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
@@ -438,29 +426,24 @@ rows4panels1_7:
 	LEAQ (R10)(R10*4), R12
 	LEAQ (R11)(R10*4), R13
 	LEAQ (R8)(R10*8), R9
-	MOVQ floatCall_weights+0(BX), SI
-	MOVQ floatCall_k(BX), CX
-	CMPQ floatCall_add(BX), $0
-	JEQ fresh_45
-	MOVQ floatCall_dst(BX), AX
-	VMOVUPS (AX), Z0
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z1
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z2
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z3
-	ADDQ floatCall_dstStride(BX), AX
-	JMP start_47
-fresh_45:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
-start_47:
 	MOVQ floatCall_stride(BX), R14
+segment_46:
+	MOVQ floatCall_table(BX), AX
+	MOVQ (AX), SI
+	ADDQ floatCall_tableStep(BX), AX
+	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_segment(BX), CX
+	CMPQ CX, floatCall_k(BX)
+	JLE whole_47
+	MOVQ floatCall_k(BX), CX
+whole_47:
+	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_46:
+column_45:
 	VMOVUPS (SI), Z4
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -471,7 +454,9 @@ column_46:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_46
+	JNZ column_45
+	CMPQ floatCall_k(BX), $0
+	JNE segment_46
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -490,36 +475,6 @@ rows4panels4_8:
 	LEAQ (R10)(R10*4), R12
 	LEAQ (R11)(R10*4), R13
 	LEAQ (R8)(R10*8), R9
-	MOVQ floatCall_weights+0(BX), SI
-	MOVQ floatCall_weights+8(BX), DI
-	MOVQ floatCall_weights+16(BX), DX
-	MOVQ floatCall_weights+24(BX), R15
-	MOVQ floatCall_k(BX), CX
-	CMPQ floatCall_add(BX), $0
-	JEQ fresh_48
-	MOVQ floatCall_dst(BX), AX
-	VMOVUPS (AX), Z0
-	VMOVUPS 64(AX), Z1
-	VMOVUPS 128(AX), Z2
-	VMOVUPS 192(AX), Z3
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z4
-	VMOVUPS 64(AX), Z5
-	VMOVUPS 128(AX), Z6
-	VMOVUPS 192(AX), Z7
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z8
-	VMOVUPS 64(AX), Z9
-	VMOVUPS 128(AX), Z10
-	VMOVUPS 192(AX), Z11
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z12
-	VMOVUPS 64(AX), Z13
-	VMOVUPS 128(AX), Z14
-	VMOVUPS 192(AX), Z15
-	ADDQ floatCall_dstStride(BX), AX
-	JMP start_50
-fresh_48:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -536,10 +491,23 @@ fresh_48:
 	VPXORD Z13, Z13, Z13
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
-start_50:
 	MOVQ floatCall_stride(BX), R14
+segment_49:
+	MOVQ floatCall_table(BX), AX
+	MOVQ (AX), SI
+	MOVQ 8(AX), DI
+	MOVQ 16(AX), DX
+	MOVQ 24(AX), R15
+	ADDQ floatCall_tableStep(BX), AX
+	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_segment(BX), CX
+	CMPQ CX, floatCall_k(BX)
+	JLE whole_50
+	MOVQ floatCall_k(BX), CX
+whole_50:
+	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_49:
+column_48:
 	VMOVUPS (SI), Z16
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -575,7 +543,9 @@ column_49:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_49
+	JNZ column_48
+	CMPQ floatCall_k(BX), $0
+	JNE segment_49
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
@@ -606,35 +576,26 @@ rows6panels1_9:
 	LEAQ (R10)(R10*4), R12
 	LEAQ (R11)(R10*4), R13
 	LEAQ (R8)(R10*8), R9
-	MOVQ floatCall_weights+0(BX), SI
-	MOVQ floatCall_k(BX), CX
-	CMPQ floatCall_add(BX), $0
-	JEQ fresh_51
-	MOVQ floatCall_dst(BX), AX
-	VMOVUPS (AX), Z0
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z1
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z2
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z3
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z4
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z5
-	ADDQ floatCall_dstStride(BX), AX
-	JMP start_53
-fresh_51:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
-start_53:
 	MOVQ floatCall_stride(BX), R14
+segment_52:
+	MOVQ floatCall_table(BX), AX
+	MOVQ (AX), SI
+	ADDQ floatCall_tableStep(BX), AX
+	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_segment(BX), CX
+	CMPQ CX, floatCall_k(BX)
+	JLE whole_53
+	MOVQ floatCall_k(BX), CX
+whole_53:
+	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_52:
+column_51:
 	VMOVUPS (SI), Z6
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -647,7 +608,9 @@ column_52:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_52
+	JNZ column_51
+	CMPQ floatCall_k(BX), $0
+	JNE segment_52
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -670,32 +633,6 @@ rows6panels2_10:
 	LEAQ (R10)(R10*4), R12
 	LEAQ (R11)(R10*4), R13
 	LEAQ (R8)(R10*8), R9
-	MOVQ floatCall_weights+0(BX), SI
-	MOVQ floatCall_weights+8(BX), DI
-	MOVQ floatCall_k(BX), CX
-	CMPQ floatCall_add(BX), $0
-	JEQ fresh_54
-	MOVQ floatCall_dst(BX), AX
-	VMOVUPS (AX), Z0
-	VMOVUPS 64(AX), Z1
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z2
-	VMOVUPS 64(AX), Z3
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z4
-	VMOVUPS 64(AX), Z5
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z6
-	VMOVUPS 64(AX), Z7
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z8
-	VMOVUPS 64(AX), Z9
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z10
-	VMOVUPS 64(AX), Z11
-	ADDQ floatCall_dstStride(BX), AX
-	JMP start_56
-fresh_54:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -708,10 +645,21 @@ fresh_54:
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
-start_56:
 	MOVQ floatCall_stride(BX), R14
+segment_55:
+	MOVQ floatCall_table(BX), AX
+	MOVQ (AX), SI
+	MOVQ 8(AX), DI
+	ADDQ floatCall_tableStep(BX), AX
+	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_segment(BX), CX
+	CMPQ CX, floatCall_k(BX)
+	JLE whole_56
+	MOVQ floatCall_k(BX), CX
+whole_56:
+	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_55:
+column_54:
 	VMOVUPS (SI), Z12
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -739,7 +687,9 @@ column_55:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_55
+	JNZ column_54
+	CMPQ floatCall_k(BX), $0
+	JNE segment_55
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
@@ -768,29 +718,6 @@ rows8panels1_11:
 	LEAQ (R10)(R10*4), R12
 	LEAQ (R11)(R10*4), R13
 	LEAQ (R8)(R10*8), R9
-	MOVQ floatCall_weights+0(BX), SI
-	MOVQ floatCall_k(BX), CX
-	CMPQ floatCall_add(BX), $0
-	JEQ fresh_57
-	MOVQ floatCall_dst(BX), AX
-	VMOVUPS (AX), Z0
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z1
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z2
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z3
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z4
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z5
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z6
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z7
-	ADDQ floatCall_dstStride(BX), AX
-	JMP start_59
-fresh_57:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -799,10 +726,20 @@ fresh_57:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
-start_59:
 	MOVQ floatCall_stride(BX), R14
+segment_58:
+	MOVQ floatCall_table(BX), AX
+	MOVQ (AX), SI
+	ADDQ floatCall_tableStep(BX), AX
+	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_segment(BX), CX
+	CMPQ CX, floatCall_k(BX)
+	JLE whole_59
+	MOVQ floatCall_k(BX), CX
+whole_59:
+	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_58:
+column_57:
 	VMOVUPS (SI), Z8
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -817,7 +754,9 @@ column_58:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_58
+	JNZ column_57
+	CMPQ floatCall_k(BX), $0
+	JNE segment_58
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -844,37 +783,6 @@ rows12panels1_12:
 	LEAQ (R10)(R10*4), R12
 	LEAQ (R11)(R10*4), R13
 	LEAQ (R8)(R10*8), R9
-	MOVQ floatCall_weights+0(BX), SI
-	MOVQ floatCall_k(BX), CX
-	CMPQ floatCall_add(BX), $0
-	JEQ fresh_60
-	MOVQ floatCall_dst(BX), AX
-	VMOVUPS (AX), Z0
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z1
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z2
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z3
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z4
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z5
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z6
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z7
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z8
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z9
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z10
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z11
-	ADDQ floatCall_dstStride(BX), AX
-	JMP start_62
-fresh_60:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -887,10 +795,20 @@ fresh_60:
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
-start_62:
 	MOVQ floatCall_stride(BX), R14
+segment_61:
+	MOVQ floatCall_table(BX), AX
+	MOVQ (AX), SI
+	ADDQ floatCall_tableStep(BX), AX
+	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_segment(BX), CX
+	CMPQ CX, floatCall_k(BX)
+	JLE whole_62
+	MOVQ floatCall_k(BX), CX
+whole_62:
+	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_61:
+column_60:
 	VMOVUPS (SI), Z12
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -909,7 +827,9 @@ column_61:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_61
+	JNZ column_60
+	CMPQ floatCall_k(BX), $0
+	JNE segment_61
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -944,45 +864,6 @@ rows16panels1_13:
 	LEAQ (R10)(R10*4), R12
 	LEAQ (R11)(R10*4), R13
 	LEAQ (R8)(R10*8), R9
-	MOVQ floatCall_weights+0(BX), SI
-	MOVQ floatCall_k(BX), CX
-	CMPQ floatCall_add(BX), $0
-	JEQ fresh_63
-	MOVQ floatCall_dst(BX), AX
-	VMOVUPS (AX), Z0
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z1
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z2
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z3
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z4
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z5
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z6
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z7
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z8
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z9
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z10
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z11
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z12
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z13
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z14
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z15
-	ADDQ floatCall_dstStride(BX), AX
-	JMP start_65
-fresh_63:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -999,10 +880,20 @@ fresh_63:
 	VPXORD Z13, Z13, Z13
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
-start_65:
 	MOVQ floatCall_stride(BX), R14
+segment_64:
+	MOVQ floatCall_table(BX), AX
+	MOVQ (AX), SI
+	ADDQ floatCall_tableStep(BX), AX
+	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_segment(BX), CX
+	CMPQ CX, floatCall_k(BX)
+	JLE whole_65
+	MOVQ floatCall_k(BX), CX
+whole_65:
+	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_64:
+column_63:
 	VMOVUPS (SI), Z16
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -1025,7 +916,9 @@ column_64:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_64
+	JNZ column_63
+	CMPQ floatCall_k(BX), $0
+	JNE segment_64
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -1141,20 +1034,21 @@ rows1panels1_66:
 	LEAQ (R10)(R10*4), R12
 	LEAQ (R11)(R10*4), R13
 	LEAQ (R8)(R10*8), R9
-	MOVQ floatCall_weights+0(BX), SI
-	MOVQ floatCall_k(BX), CX
-	CMPQ floatCall_add(BX), $0
-	JEQ fresh_92
-	MOVQ floatCall_dst(BX), AX
-	VMOVUPS (AX), Z0
-	ADDQ floatCall_dstStride(BX), AX
-	JMP start_94
-fresh_92:
 	VPXORD Z0, Z0, Z0
-start_94:
 	MOVQ floatCall_stride(BX), R14
+segment_93:
+	MOVQ floatCall_table(BX), AX
+	MOVQ (AX), SI
+	ADDQ floatCall_tableStep(BX), AX
+	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_segment(BX), CX
+	CMPQ CX, floatCall_k(BX)
+	JLE whole_94
+	MOVQ floatCall_k(BX), CX
+whole_94:
+	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_93:
+column_92:
 	VCVTPH2PS (SI), Z1
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -1162,7 +1056,9 @@ column_93:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_93
+	JNZ column_92
+	CMPQ floatCall_k(BX), $0
+	JNE segment_93
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -1175,29 +1071,27 @@ rows1panels4_67:
 	LEAQ (R10)(R10*4), R12
 	LEAQ (R11)(R10*4), R13
 	LEAQ (R8)(R10*8), R9
-	MOVQ floatCall_weights+0(BX), SI
-	MOVQ floatCall_weights+8(BX), DI
-	MOVQ floatCall_weights+16(BX), DX
-	MOVQ floatCall_weights+24(BX), R15
-	MOVQ floatCall_k(BX), CX
-	CMPQ floatCall_add(BX), $0
-	JEQ fresh_95
-	MOVQ floatCall_dst(BX), AX
-	VMOVUPS (AX), Z0
-	VMOVUPS 64(AX), Z1
-	VMOVUPS 128(AX), Z2
-	VMOVUPS 192(AX), Z3
-	ADDQ floatCall_dstStride(BX), AX
-	JMP start_97
-fresh_95:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
-start_97:
 	MOVQ floatCall_stride(BX), R14
+segment_96:
+	MOVQ floatCall_table(BX), AX
+	MOVQ (AX), SI
+	MOVQ 8(AX), DI
+	MOVQ 16(AX), DX
+	MOVQ 24(AX), R15
+	ADDQ floatCall_tableStep(BX), AX
+	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_segment(BX), CX
+	CMPQ CX, floatCall_k(BX)
+	JLE whole_97
+	MOVQ floatCall_k(BX), CX
+whole_97:
+	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_96:
+column_95:
 	VCVTPH2PS (SI), Z4
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -1218,7 +1112,9 @@ column_96:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_96
+	JNZ column_95
+	CMPQ floatCall_k(BX), $0
+	JNE segment_96
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
@@ -1234,23 +1130,22 @@ rows2panels1_68:
 	LEAQ (R10)(R10*4), R12
 	LEAQ (R11)(R10*4), R13
 	LEAQ (R8)(R10*8), R9
-	MOVQ floatCall_weights+0(BX), SI
-	MOVQ floatCall_k(BX), CX
-	CMPQ floatCall_add(BX), $0
-	JEQ fresh_98
-	MOVQ floatCall_dst(BX), AX
-	VMOVUPS (AX), Z0
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z1
-	ADDQ floatCall_dstStride(BX), AX
-	JMP start_100
-fresh_98:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
-start_100:
 	MOVQ floatCall_stride(BX), R14
+segment_99:
+	MOVQ floatCall_table(BX), AX
+	MOVQ (AX), SI
+	ADDQ floatCall_tableStep(BX), AX
+	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_segment(BX), CX
+	CMPQ CX, floatCall_k(BX)
+	JLE whole_100
+	MOVQ floatCall_k(BX), CX
+whole_100:
+	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_99:
+column_98:
 	VCVTPH2PS (SI), Z2
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -1259,7 +1154,9 @@ column_99:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_99
+	JNZ column_98
+	CMPQ floatCall_k(BX), $0
+	JNE segment_99
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -1274,26 +1171,6 @@ rows2panels4_69:
 	LEAQ (R10)(R10*4), R12
 	LEAQ (R11)(R10*4), R13
 	LEAQ (R8)(R10*8), R9
-	MOVQ floatCall_weights+0(BX), SI
-	MOVQ floatCall_weights+8(BX), DI
-	MOVQ floatCall_weights+16(BX), DX
-	MOVQ floatCall_weights+24(BX), R15
-	MOVQ floatCall_k(BX), CX
-	CMPQ floatCall_add(BX), $0
-	JEQ fresh_101
-	MOVQ floatCall_dst(BX), AX
-	VMOVUPS (AX), Z0
-	VMOVUPS 64(AX), Z1
-	VMOVUPS 128(AX), Z2
-	VMOVUPS 192(AX), Z3
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z4
-	VMOVUPS 64(AX), Z5
-	VMOVUPS 128(AX), Z6
-	VMOVUPS 192(AX), Z7
-	ADDQ floatCall_dstStride(BX), AX
-	JMP start_103
-fresh_101:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -1302,10 +1179,23 @@ fresh_101:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
-start_103:
 	MOVQ floatCall_stride(BX), R14
+segment_102:
+	MOVQ floatCall_table(BX), AX
+	MOVQ (AX), SI
+	MOVQ 8(AX), DI
+	MOVQ 16(AX), DX
+	MOVQ 24(AX), R15
+	ADDQ floatCall_tableStep(BX), AX
+	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_segment(BX), CX
+	CMPQ CX, floatCall_k(BX)
+	JLE whole_103
+	MOVQ floatCall_k(BX), CX
+whole_103:
+	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_102:
+column_101:
 	VCVTPH2PS (SI), Z8
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -1331,7 +1221,9 @@ column_102:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_102
+	JNZ column_101
+	CMPQ floatCall_k(BX), $0
+	JNE segment_102
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
@@ -1352,26 +1244,23 @@ rows3panels1_70:
 	LEAQ (R10)(R10*4), R12
 	LEAQ (R11)(R10*4), R13
 	LEAQ (R8)(R10*8), R9
-	MOVQ floatCall_weights+0(BX), SI
-	MOVQ floatCall_k(BX), CX
-	CMPQ floatCall_add(BX), $0
-	JEQ fresh_104
-	MOVQ floatCall_dst(BX), AX
-	VMOVUPS (AX), Z0
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z1
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z2
-	ADDQ floatCall_dstStride(BX), AX
-	JMP start_106
-fresh_104:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
-start_106:
 	MOVQ floatCall_stride(BX), R14
+segment_105:
+	MOVQ floatCall_table(BX), AX
+	MOVQ (AX), SI
+	ADDQ floatCall_tableStep(BX), AX
+	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_segment(BX), CX
+	CMPQ CX, floatCall_k(BX)
+	JLE whole_106
+	MOVQ floatCall_k(BX), CX
+whole_106:
+	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_105:
+column_104:
 	VCVTPH2PS (SI), Z3
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -1381,7 +1270,9 @@ column_105:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_105
+	JNZ column_104
+	CMPQ floatCall_k(BX), $0
+	JNE segment_105
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -1398,31 +1289,6 @@ rows3panels4_71:
 	LEAQ (R10)(R10*4), R12
 	LEAQ (R11)(R10*4), R13
 	LEAQ (R8)(R10*8), R9
-	MOVQ floatCall_weights+0(BX), SI
-	MOVQ floatCall_weights+8(BX), DI
-	MOVQ floatCall_weights+16(BX), DX
-	MOVQ floatCall_weights+24(BX), R15
-	MOVQ floatCall_k(BX), CX
-	CMPQ floatCall_add(BX), $0
-	JEQ fresh_107
-	MOVQ floatCall_dst(BX), AX
-	VMOVUPS (AX), Z0
-	VMOVUPS 64(AX), Z1
-	VMOVUPS 128(AX), Z2
-	VMOVUPS 192(AX), Z3
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z4
-	VMOVUPS 64(AX), Z5
-	VMOVUPS 128(AX), Z6
-	VMOVUPS 192(AX), Z7
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z8
-	VMOVUPS 64(AX), Z9
-	VMOVUPS 128(AX), Z10
-	VMOVUPS 192(AX), Z11
-	ADDQ floatCall_dstStride(BX), AX
-	JMP start_109
-fresh_107:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -1435,10 +1301,23 @@ fresh_107:
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
-start_109:
 	MOVQ floatCall_stride(BX), R14
+segment_108:
+	MOVQ floatCall_table(BX), AX
+	MOVQ (AX), SI
+	MOVQ 8(AX), DI
+	MOVQ 16(AX), DX
+	MOVQ 24(AX), R15
+	ADDQ floatCall_tableStep(BX), AX
+	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_segment(BX), CX
+	CMPQ CX, floatCall_k(BX)
+	JLE whole_109
+	MOVQ floatCall_k(BX), CX
+whole_109:
+	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_108:
+column_107:
 	VCVTPH2PS (SI), Z12
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -1469,7 +1348,9 @@ column_108:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_108
+	JNZ column_107
+	CMPQ floatCall_k(BX), $0
+	JNE segment_108
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
@@ -1495,29 +1376,24 @@ rows4panels1_72:
 	LEAQ (R10)(R10*4), R12
 	LEAQ (R11)(R10*4), R13
 	LEAQ (R8)(R10*8), R9
-	MOVQ floatCall_weights+0(BX), SI
-	MOVQ floatCall_k(BX), CX
-	CMPQ floatCall_add(BX), $0
-	JEQ fresh_110
-	MOVQ floatCall_dst(BX), AX
-	VMOVUPS (AX), Z0
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z1
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z2
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z3
-	ADDQ floatCall_dstStride(BX), AX
-	JMP start_112
-fresh_110:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
-start_112:
 	MOVQ floatCall_stride(BX), R14
+segment_111:
+	MOVQ floatCall_table(BX), AX
+	MOVQ (AX), SI
+	ADDQ floatCall_tableStep(BX), AX
+	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_segment(BX), CX
+	CMPQ CX, floatCall_k(BX)
+	JLE whole_112
+	MOVQ floatCall_k(BX), CX
+whole_112:
+	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_111:
+column_110:
 	VCVTPH2PS (SI), Z4
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -1528,7 +1404,9 @@ column_111:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_111
+	JNZ column_110
+	CMPQ floatCall_k(BX), $0
+	JNE segment_111
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -1547,36 +1425,6 @@ rows4panels4_73:
 	LEAQ (R10)(R10*4), R12
 	LEAQ (R11)(R10*4), R13
 	LEAQ (R8)(R10*8), R9
-	MOVQ floatCall_weights+0(BX), SI
-	MOVQ floatCall_weights+8(BX), DI
-	MOVQ floatCall_weights+16(BX), DX
-	MOVQ floatCall_weights+24(BX), R15
-	MOVQ floatCall_k(BX), CX
-	CMPQ floatCall_add(BX), $0
-	JEQ fresh_113
-	MOVQ floatCall_dst(BX), AX
-	VMOVUPS (AX), Z0
-	VMOVUPS 64(AX), Z1
-	VMOVUPS 128(AX), Z2
-	VMOVUPS 192(AX), Z3
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z4
-	VMOVUPS 64(AX), Z5
-	VMOVUPS 128(AX), Z6
-	VMOVUPS 192(AX), Z7
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z8
-	VMOVUPS 64(AX), Z9
-	VMOVUPS 128(AX), Z10
-	VMOVUPS 192(AX), Z11
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z12
-	VMOVUPS 64(AX), Z13
-	VMOVUPS 128(AX), Z14
-	VMOVUPS 192(AX), Z15
-	ADDQ floatCall_dstStride(BX), AX
-	JMP start_115
-fresh_113:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -1593,10 +1441,23 @@ fresh_113:
 	VPXORD Z13, Z13, Z13
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
-start_115:
 	MOVQ floatCall_stride(BX), R14
+segment_114:
+	MOVQ floatCall_table(BX), AX
+	MOVQ (AX), SI
+	MOVQ 8(AX), DI
+	MOVQ 16(AX), DX
+	MOVQ 24(AX), R15
+	ADDQ floatCall_tableStep(BX), AX
+	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_segment(BX), CX
+	CMPQ CX, floatCall_k(BX)
+	JLE whole_115
+	MOVQ floatCall_k(BX), CX
+whole_115:
+	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_114:
+column_113:
 	VCVTPH2PS (SI), Z16
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -1632,7 +1493,9 @@ column_114:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_114
+	JNZ column_113
+	CMPQ floatCall_k(BX), $0
+	JNE segment_114
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
@@ -1663,35 +1526,26 @@ rows6panels1_74:
 	LEAQ (R10)(R10*4), R12
 	LEAQ (R11)(R10*4), R13
 	LEAQ (R8)(R10*8), R9
-	MOVQ floatCall_weights+0(BX), SI
-	MOVQ floatCall_k(BX), CX
-	CMPQ floatCall_add(BX), $0
-	JEQ fresh_116
-	MOVQ floatCall_dst(BX), AX
-	VMOVUPS (AX), Z0
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z1
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z2
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z3
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z4
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z5
-	ADDQ floatCall_dstStride(BX), AX
-	JMP start_118
-fresh_116:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
-start_118:
 	MOVQ floatCall_stride(BX), R14
+segment_117:
+	MOVQ floatCall_table(BX), AX
+	MOVQ (AX), SI
+	ADDQ floatCall_tableStep(BX), AX
+	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_segment(BX), CX
+	CMPQ CX, floatCall_k(BX)
+	JLE whole_118
+	MOVQ floatCall_k(BX), CX
+whole_118:
+	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_117:
+column_116:
 	VCVTPH2PS (SI), Z6
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -1704,7 +1558,9 @@ column_117:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_117
+	JNZ column_116
+	CMPQ floatCall_k(BX), $0
+	JNE segment_117
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -1727,32 +1583,6 @@ rows6panels2_75:
 	LEAQ (R10)(R10*4), R12
 	LEAQ (R11)(R10*4), R13
 	LEAQ (R8)(R10*8), R9
-	MOVQ floatCall_weights+0(BX), SI
-	MOVQ floatCall_weights+8(BX), DI
-	MOVQ floatCall_k(BX), CX
-	CMPQ floatCall_add(BX), $0
-	JEQ fresh_119
-	MOVQ floatCall_dst(BX), AX
-	VMOVUPS (AX), Z0
-	VMOVUPS 64(AX), Z1
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z2
-	VMOVUPS 64(AX), Z3
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z4
-	VMOVUPS 64(AX), Z5
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z6
-	VMOVUPS 64(AX), Z7
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z8
-	VMOVUPS 64(AX), Z9
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z10
-	VMOVUPS 64(AX), Z11
-	ADDQ floatCall_dstStride(BX), AX
-	JMP start_121
-fresh_119:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -1765,10 +1595,21 @@ fresh_119:
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
-start_121:
 	MOVQ floatCall_stride(BX), R14
+segment_120:
+	MOVQ floatCall_table(BX), AX
+	MOVQ (AX), SI
+	MOVQ 8(AX), DI
+	ADDQ floatCall_tableStep(BX), AX
+	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_segment(BX), CX
+	CMPQ CX, floatCall_k(BX)
+	JLE whole_121
+	MOVQ floatCall_k(BX), CX
+whole_121:
+	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_120:
+column_119:
 	VCVTPH2PS (SI), Z12
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -1796,7 +1637,9 @@ column_120:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_120
+	JNZ column_119
+	CMPQ floatCall_k(BX), $0
+	JNE segment_120
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
@@ -1825,29 +1668,6 @@ rows8panels1_76:
 	LEAQ (R10)(R10*4), R12
 	LEAQ (R11)(R10*4), R13
 	LEAQ (R8)(R10*8), R9
-	MOVQ floatCall_weights+0(BX), SI
-	MOVQ floatCall_k(BX), CX
-	CMPQ floatCall_add(BX), $0
-	JEQ fresh_122
-	MOVQ floatCall_dst(BX), AX
-	VMOVUPS (AX), Z0
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z1
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z2
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z3
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z4
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z5
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z6
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z7
-	ADDQ floatCall_dstStride(BX), AX
-	JMP start_124
-fresh_122:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -1856,10 +1676,20 @@ fresh_122:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
-start_124:
 	MOVQ floatCall_stride(BX), R14
+segment_123:
+	MOVQ floatCall_table(BX), AX
+	MOVQ (AX), SI
+	ADDQ floatCall_tableStep(BX), AX
+	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_segment(BX), CX
+	CMPQ CX, floatCall_k(BX)
+	JLE whole_124
+	MOVQ floatCall_k(BX), CX
+whole_124:
+	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_123:
+column_122:
 	VCVTPH2PS (SI), Z8
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -1874,7 +1704,9 @@ column_123:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_123
+	JNZ column_122
+	CMPQ floatCall_k(BX), $0
+	JNE segment_123
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -1901,37 +1733,6 @@ rows12panels1_77:
 	LEAQ (R10)(R10*4), R12
 	LEAQ (R11)(R10*4), R13
 	LEAQ (R8)(R10*8), R9
-	MOVQ floatCall_weights+0(BX), SI
-	MOVQ floatCall_k(BX), CX
-	CMPQ floatCall_add(BX), $0
-	JEQ fresh_125
-	MOVQ floatCall_dst(BX), AX
-	VMOVUPS (AX), Z0
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z1
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z2
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z3
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z4
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z5
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z6
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z7
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z8
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z9
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z10
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z11
-	ADDQ floatCall_dstStride(BX), AX
-	JMP start_127
-fresh_125:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -1944,10 +1745,20 @@ fresh_125:
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
-start_127:
 	MOVQ floatCall_stride(BX), R14
+segment_126:
+	MOVQ floatCall_table(BX), AX
+	MOVQ (AX), SI
+	ADDQ floatCall_tableStep(BX), AX
+	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_segment(BX), CX
+	CMPQ CX, floatCall_k(BX)
+	JLE whole_127
+	MOVQ floatCall_k(BX), CX
+whole_127:
+	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_126:
+column_125:
 	VCVTPH2PS (SI), Z12
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -1966,7 +1777,9 @@ column_126:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_126
+	JNZ column_125
+	CMPQ floatCall_k(BX), $0
+	JNE segment_126
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -2001,45 +1814,6 @@ rows16panels1_78:
 	LEAQ (R10)(R10*4), R12
 	LEAQ (R11)(R10*4), R13
 	LEAQ (R8)(R10*8), R9
-	MOVQ floatCall_weights+0(BX), SI
-	MOVQ floatCall_k(BX), CX
-	CMPQ floatCall_add(BX), $0
-	JEQ fresh_128
-	MOVQ floatCall_dst(BX), AX
-	VMOVUPS (AX), Z0
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z1
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z2
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z3
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z4
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z5
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z6
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z7
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z8
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z9
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z10
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z11
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z12
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z13
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z14
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z15
-	ADDQ floatCall_dstStride(BX), AX
-	JMP start_130
-fresh_128:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -2056,10 +1830,20 @@ fresh_128:
 	VPXORD Z13, Z13, Z13
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
-start_130:
 	MOVQ floatCall_stride(BX), R14
+segment_129:
+	MOVQ floatCall_table(BX), AX
+	MOVQ (AX), SI
+	ADDQ floatCall_tableStep(BX), AX
+	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_segment(BX), CX
+	CMPQ CX, floatCall_k(BX)
+	JLE whole_130
+	MOVQ floatCall_k(BX), CX
+whole_130:
+	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_129:
+column_128:
 	VCVTPH2PS (SI), Z16
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -2082,7 +1866,9 @@ column_129:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_129
+	JNZ column_128
+	CMPQ floatCall_k(BX), $0
+	JNE segment_129
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -2198,20 +1984,21 @@ rows1panels1_131:
 	LEAQ (R10)(R10*4), R12
 	LEAQ (R11)(R10*4), R13
 	LEAQ (R8)(R10*8), R9
-	MOVQ floatCall_weights+0(BX), SI
-	MOVQ floatCall_k(BX), CX
-	CMPQ floatCall_add(BX), $0
-	JEQ fresh_157
-	MOVQ floatCall_dst(BX), AX
-	VMOVUPS (AX), Z0
-	ADDQ floatCall_dstStride(BX), AX
-	JMP start_159
-fresh_157:
 	VPXORD Z0, Z0, Z0
-start_159:
 	MOVQ floatCall_stride(BX), R14
+segment_158:
+	MOVQ floatCall_table(BX), AX
+	MOVQ (AX), SI
+	ADDQ floatCall_tableStep(BX), AX
+	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_segment(BX), CX
+	CMPQ CX, floatCall_k(BX)
+	JLE whole_159
+	MOVQ floatCall_k(BX), CX
+whole_159:
+	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_158:
+column_157:
 	VPMOVZXWD (SI), Z1
 	VPSLLD $16, Z1, Z1
 	PREFETCHT1 (SI)(AX*1)
@@ -2220,7 +2007,9 @@ column_158:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_158
+	JNZ column_157
+	CMPQ floatCall_k(BX), $0
+	JNE segment_158
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -2233,29 +2022,27 @@ rows1panels4_132:
 	LEAQ (R10)(R10*4), R12
 	LEAQ (R11)(R10*4), R13
 	LEAQ (R8)(R10*8), R9
-	MOVQ floatCall_weights+0(BX), SI
-	MOVQ floatCall_weights+8(BX), DI
-	MOVQ floatCall_weights+16(BX), DX
-	MOVQ floatCall_weights+24(BX), R15
-	MOVQ floatCall_k(BX), CX
-	CMPQ floatCall_add(BX), $0
-	JEQ fresh_160
-	MOVQ floatCall_dst(BX), AX
-	VMOVUPS (AX), Z0
-	VMOVUPS 64(AX), Z1
-	VMOVUPS 128(AX), Z2
-	VMOVUPS 192(AX), Z3
-	ADDQ floatCall_dstStride(BX), AX
-	JMP start_162
-fresh_160:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
-start_162:
 	MOVQ floatCall_stride(BX), R14
+segment_161:
+	MOVQ floatCall_table(BX), AX
+	MOVQ (AX), SI
+	MOVQ 8(AX), DI
+	MOVQ 16(AX), DX
+	MOVQ 24(AX), R15
+	ADDQ floatCall_tableStep(BX), AX
+	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_segment(BX), CX
+	CMPQ CX, floatCall_k(BX)
+	JLE whole_162
+	MOVQ floatCall_k(BX), CX
+whole_162:
+	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_161:
+column_160:
 	VPMOVZXWD (SI), Z4
 	VPSLLD $16, Z4, Z4
 	PREFETCHT1 (SI)(AX*1)
@@ -2280,7 +2067,9 @@ column_161:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_161
+	JNZ column_160
+	CMPQ floatCall_k(BX), $0
+	JNE segment_161
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
@@ -2296,23 +2085,22 @@ rows2panels1_133:
 	LEAQ (R10)(R10*4), R12
 	LEAQ (R11)(R10*4), R13
 	LEAQ (R8)(R10*8), R9
-	MOVQ floatCall_weights+0(BX), SI
-	MOVQ floatCall_k(BX), CX
-	CMPQ floatCall_add(BX), $0
-	JEQ fresh_163
-	MOVQ floatCall_dst(BX), AX
-	VMOVUPS (AX), Z0
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z1
-	ADDQ floatCall_dstStride(BX), AX
-	JMP start_165
-fresh_163:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
-start_165:
 	MOVQ floatCall_stride(BX), R14
+segment_164:
+	MOVQ floatCall_table(BX), AX
+	MOVQ (AX), SI
+	ADDQ floatCall_tableStep(BX), AX
+	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_segment(BX), CX
+	CMPQ CX, floatCall_k(BX)
+	JLE whole_165
+	MOVQ floatCall_k(BX), CX
+whole_165:
+	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_164:
+column_163:
 	VPMOVZXWD (SI), Z2
 	VPSLLD $16, Z2, Z2
 	PREFETCHT1 (SI)(AX*1)
@@ -2322,7 +2110,9 @@ column_164:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_164
+	JNZ column_163
+	CMPQ floatCall_k(BX), $0
+	JNE segment_164
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -2337,26 +2127,6 @@ rows2panels4_134:
 	LEAQ (R10)(R10*4), R12
 	LEAQ (R11)(R10*4), R13
 	LEAQ (R8)(R10*8), R9
-	MOVQ floatCall_weights+0(BX), SI
-	MOVQ floatCall_weights+8(BX), DI
-	MOVQ floatCall_weights+16(BX), DX
-	MOVQ floatCall_weights+24(BX), R15
-	MOVQ floatCall_k(BX), CX
-	CMPQ floatCall_add(BX), $0
-	JEQ fresh_166
-	MOVQ floatCall_dst(BX), AX
-	VMOVUPS (AX), Z0
-	VMOVUPS 64(AX), Z1
-	VMOVUPS 128(AX), Z2
-	VMOVUPS 192(AX), Z3
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z4
-	VMOVUPS 64(AX), Z5
-	VMOVUPS 128(AX), Z6
-	VMOVUPS 192(AX), Z7
-	ADDQ floatCall_dstStride(BX), AX
-	JMP start_168
-fresh_166:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -2365,10 +2135,23 @@ fresh_166:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
-start_168:
 	MOVQ floatCall_stride(BX), R14
+segment_167:
+	MOVQ floatCall_table(BX), AX
+	MOVQ (AX), SI
+	MOVQ 8(AX), DI
+	MOVQ 16(AX), DX
+	MOVQ 24(AX), R15
+	ADDQ floatCall_tableStep(BX), AX
+	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_segment(BX), CX
+	CMPQ CX, floatCall_k(BX)
+	JLE whole_168
+	MOVQ floatCall_k(BX), CX
+whole_168:
+	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_167:
+column_166:
 	VPMOVZXWD (SI), Z8
 	VPSLLD $16, Z8, Z8
 	PREFETCHT1 (SI)(AX*1)
@@ -2398,7 +2181,9 @@ column_167:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_167
+	JNZ column_166
+	CMPQ floatCall_k(BX), $0
+	JNE segment_167
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
@@ -2419,26 +2204,23 @@ rows3panels1_135:
 	LEAQ (R10)(R10*4), R12
 	LEAQ (R11)(R10*4), R13
 	LEAQ (R8)(R10*8), R9
-	MOVQ floatCall_weights+0(BX), SI
-	MOVQ floatCall_k(BX), CX
-	CMPQ floatCall_add(BX), $0
-	JEQ fresh_169
-	MOVQ floatCall_dst(BX), AX
-	VMOVUPS (AX), Z0
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z1
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z2
-	ADDQ floatCall_dstStride(BX), AX
-	JMP start_171
-fresh_169:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
-start_171:
 	MOVQ floatCall_stride(BX), R14
+segment_170:
+	MOVQ floatCall_table(BX), AX
+	MOVQ (AX), SI
+	ADDQ floatCall_tableStep(BX), AX
+	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_segment(BX), CX
+	CMPQ CX, floatCall_k(BX)
+	JLE whole_171
+	MOVQ floatCall_k(BX), CX
+whole_171:
+	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_170:
+column_169:
 	VPMOVZXWD (SI), Z3
 	VPSLLD $16, Z3, Z3
 	PREFETCHT1 (SI)(AX*1)
@@ -2449,7 +2231,9 @@ column_170:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_170
+	JNZ column_169
+	CMPQ floatCall_k(BX), $0
+	JNE segment_170
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -2466,31 +2250,6 @@ rows3panels4_136:
 	LEAQ (R10)(R10*4), R12
 	LEAQ (R11)(R10*4), R13
 	LEAQ (R8)(R10*8), R9
-	MOVQ floatCall_weights+0(BX), SI
-	MOVQ floatCall_weights+8(BX), DI
-	MOVQ floatCall_weights+16(BX), DX
-	MOVQ floatCall_weights+24(BX), R15
-	MOVQ floatCall_k(BX), CX
-	CMPQ floatCall_add(BX), $0
-	JEQ fresh_172
-	MOVQ floatCall_dst(BX), AX
-	VMOVUPS (AX), Z0
-	VMOVUPS 64(AX), Z1
-	VMOVUPS 128(AX), Z2
-	VMOVUPS 192(AX), Z3
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z4
-	VMOVUPS 64(AX), Z5
-	VMOVUPS 128(AX), Z6
-	VMOVUPS 192(AX), Z7
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z8
-	VMOVUPS 64(AX), Z9
-	VMOVUPS 128(AX), Z10
-	VMOVUPS 192(AX), Z11
-	ADDQ floatCall_dstStride(BX), AX
-	JMP start_174
-fresh_172:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -2503,10 +2262,23 @@ fresh_172:
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
-start_174:
 	MOVQ floatCall_stride(BX), R14
+segment_173:
+	MOVQ floatCall_table(BX), AX
+	MOVQ (AX), SI
+	MOVQ 8(AX), DI
+	MOVQ 16(AX), DX
+	MOVQ 24(AX), R15
+	ADDQ floatCall_tableStep(BX), AX
+	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_segment(BX), CX
+	CMPQ CX, floatCall_k(BX)
+	JLE whole_174
+	MOVQ floatCall_k(BX), CX
+whole_174:
+	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_173:
+column_172:
 	VPMOVZXWD (SI), Z12
 	VPSLLD $16, Z12, Z12
 	PREFETCHT1 (SI)(AX*1)
@@ -2541,7 +2313,9 @@ column_173:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_173
+	JNZ column_172
+	CMPQ floatCall_k(BX), $0
+	JNE segment_173
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
@@ -2567,29 +2341,24 @@ rows4panels1_137:
 	LEAQ (R10)(R10*4), R12
 	LEAQ (R11)(R10*4), R13
 	LEAQ (R8)(R10*8), R9
-	MOVQ floatCall_weights+0(BX), SI
-	MOVQ floatCall_k(BX), CX
-	CMPQ floatCall_add(BX), $0
-	JEQ fresh_175
-	MOVQ floatCall_dst(BX), AX
-	VMOVUPS (AX), Z0
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z1
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z2
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z3
-	ADDQ floatCall_dstStride(BX), AX
-	JMP start_177
-fresh_175:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
-start_177:
 	MOVQ floatCall_stride(BX), R14
+segment_176:
+	MOVQ floatCall_table(BX), AX
+	MOVQ (AX), SI
+	ADDQ floatCall_tableStep(BX), AX
+	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_segment(BX), CX
+	CMPQ CX, floatCall_k(BX)
+	JLE whole_177
+	MOVQ floatCall_k(BX), CX
+whole_177:
+	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_176:
+column_175:
 	VPMOVZXWD (SI), Z4
 	VPSLLD $16, Z4, Z4
 	PREFETCHT1 (SI)(AX*1)
@@ -2601,7 +2370,9 @@ column_176:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_176
+	JNZ column_175
+	CMPQ floatCall_k(BX), $0
+	JNE segment_176
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -2620,36 +2391,6 @@ rows4panels4_138:
 	LEAQ (R10)(R10*4), R12
 	LEAQ (R11)(R10*4), R13
 	LEAQ (R8)(R10*8), R9
-	MOVQ floatCall_weights+0(BX), SI
-	MOVQ floatCall_weights+8(BX), DI
-	MOVQ floatCall_weights+16(BX), DX
-	MOVQ floatCall_weights+24(BX), R15
-	MOVQ floatCall_k(BX), CX
-	CMPQ floatCall_add(BX), $0
-	JEQ fresh_178
-	MOVQ floatCall_dst(BX), AX
-	VMOVUPS (AX), Z0
-	VMOVUPS 64(AX), Z1
-	VMOVUPS 128(AX), Z2
-	VMOVUPS 192(AX), Z3
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z4
-	VMOVUPS 64(AX), Z5
-	VMOVUPS 128(AX), Z6
-	VMOVUPS 192(AX), Z7
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z8
-	VMOVUPS 64(AX), Z9
-	VMOVUPS 128(AX), Z10
-	VMOVUPS 192(AX), Z11
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z12
-	VMOVUPS 64(AX), Z13
-	VMOVUPS 128(AX), Z14
-	VMOVUPS 192(AX), Z15
-	ADDQ floatCall_dstStride(BX), AX
-	JMP start_180
-fresh_178:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -2666,10 +2407,23 @@ fresh_178:
 	VPXORD Z13, Z13, Z13
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
-start_180:
 	MOVQ floatCall_stride(BX), R14
+segment_179:
+	MOVQ floatCall_table(BX), AX
+	MOVQ (AX), SI
+	MOVQ 8(AX), DI
+	MOVQ 16(AX), DX
+	MOVQ 24(AX), R15
+	ADDQ floatCall_tableStep(BX), AX
+	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_segment(BX), CX
+	CMPQ CX, floatCall_k(BX)
+	JLE whole_180
+	MOVQ floatCall_k(BX), CX
+whole_180:
+	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_179:
+column_178:
 	VPMOVZXWD (SI), Z16
 	VPSLLD $16, Z16, Z16
 	PREFETCHT1 (SI)(AX*1)
@@ -2709,7 +2463,9 @@ column_179:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_179
+	JNZ column_178
+	CMPQ floatCall_k(BX), $0
+	JNE segment_179
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
@@ -2740,35 +2496,26 @@ rows6panels1_139:
 	LEAQ (R10)(R10*4), R12
 	LEAQ (R11)(R10*4), R13
 	LEAQ (R8)(R10*8), R9
-	MOVQ floatCall_weights+0(BX), SI
-	MOVQ floatCall_k(BX), CX
-	CMPQ floatCall_add(BX), $0
-	JEQ fresh_181
-	MOVQ floatCall_dst(BX), AX
-	VMOVUPS (AX), Z0
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z1
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z2
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z3
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z4
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z5
-	ADDQ floatCall_dstStride(BX), AX
-	JMP start_183
-fresh_181:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
-start_183:
 	MOVQ floatCall_stride(BX), R14
+segment_182:
+	MOVQ floatCall_table(BX), AX
+	MOVQ (AX), SI
+	ADDQ floatCall_tableStep(BX), AX
+	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_segment(BX), CX
+	CMPQ CX, floatCall_k(BX)
+	JLE whole_183
+	MOVQ floatCall_k(BX), CX
+whole_183:
+	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_182:
+column_181:
 	VPMOVZXWD (SI), Z6
 	VPSLLD $16, Z6, Z6
 	PREFETCHT1 (SI)(AX*1)
@@ -2782,7 +2529,9 @@ column_182:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_182
+	JNZ column_181
+	CMPQ floatCall_k(BX), $0
+	JNE segment_182
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -2805,32 +2554,6 @@ rows6panels2_140:
 	LEAQ (R10)(R10*4), R12
 	LEAQ (R11)(R10*4), R13
 	LEAQ (R8)(R10*8), R9
-	MOVQ floatCall_weights+0(BX), SI
-	MOVQ floatCall_weights+8(BX), DI
-	MOVQ floatCall_k(BX), CX
-	CMPQ floatCall_add(BX), $0
-	JEQ fresh_184
-	MOVQ floatCall_dst(BX), AX
-	VMOVUPS (AX), Z0
-	VMOVUPS 64(AX), Z1
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z2
-	VMOVUPS 64(AX), Z3
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z4
-	VMOVUPS 64(AX), Z5
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z6
-	VMOVUPS 64(AX), Z7
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z8
-	VMOVUPS 64(AX), Z9
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z10
-	VMOVUPS 64(AX), Z11
-	ADDQ floatCall_dstStride(BX), AX
-	JMP start_186
-fresh_184:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -2843,10 +2566,21 @@ fresh_184:
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
-start_186:
 	MOVQ floatCall_stride(BX), R14
+segment_185:
+	MOVQ floatCall_table(BX), AX
+	MOVQ (AX), SI
+	MOVQ 8(AX), DI
+	ADDQ floatCall_tableStep(BX), AX
+	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_segment(BX), CX
+	CMPQ CX, floatCall_k(BX)
+	JLE whole_186
+	MOVQ floatCall_k(BX), CX
+whole_186:
+	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_185:
+column_184:
 	VPMOVZXWD (SI), Z12
 	VPSLLD $16, Z12, Z12
 	PREFETCHT1 (SI)(AX*1)
@@ -2876,7 +2610,9 @@ column_185:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_185
+	JNZ column_184
+	CMPQ floatCall_k(BX), $0
+	JNE segment_185
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
@@ -2905,29 +2641,6 @@ rows8panels1_141:
 	LEAQ (R10)(R10*4), R12
 	LEAQ (R11)(R10*4), R13
 	LEAQ (R8)(R10*8), R9
-	MOVQ floatCall_weights+0(BX), SI
-	MOVQ floatCall_k(BX), CX
-	CMPQ floatCall_add(BX), $0
-	JEQ fresh_187
-	MOVQ floatCall_dst(BX), AX
-	VMOVUPS (AX), Z0
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z1
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z2
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z3
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z4
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z5
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z6
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z7
-	ADDQ floatCall_dstStride(BX), AX
-	JMP start_189
-fresh_187:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -2936,10 +2649,20 @@ fresh_187:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
-start_189:
 	MOVQ floatCall_stride(BX), R14
+segment_188:
+	MOVQ floatCall_table(BX), AX
+	MOVQ (AX), SI
+	ADDQ floatCall_tableStep(BX), AX
+	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_segment(BX), CX
+	CMPQ CX, floatCall_k(BX)
+	JLE whole_189
+	MOVQ floatCall_k(BX), CX
+whole_189:
+	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_188:
+column_187:
 	VPMOVZXWD (SI), Z8
 	VPSLLD $16, Z8, Z8
 	PREFETCHT1 (SI)(AX*1)
@@ -2955,7 +2678,9 @@ column_188:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_188
+	JNZ column_187
+	CMPQ floatCall_k(BX), $0
+	JNE segment_188
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -2982,37 +2707,6 @@ rows12panels1_142:
 	LEAQ (R10)(R10*4), R12
 	LEAQ (R11)(R10*4), R13
 	LEAQ (R8)(R10*8), R9
-	MOVQ floatCall_weights+0(BX), SI
-	MOVQ floatCall_k(BX), CX
-	CMPQ floatCall_add(BX), $0
-	JEQ fresh_190
-	MOVQ floatCall_dst(BX), AX
-	VMOVUPS (AX), Z0
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z1
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z2
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z3
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z4
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z5
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z6
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z7
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z8
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z9
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z10
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z11
-	ADDQ floatCall_dstStride(BX), AX
-	JMP start_192
-fresh_190:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -3025,10 +2719,20 @@ fresh_190:
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
-start_192:
 	MOVQ floatCall_stride(BX), R14
+segment_191:
+	MOVQ floatCall_table(BX), AX
+	MOVQ (AX), SI
+	ADDQ floatCall_tableStep(BX), AX
+	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_segment(BX), CX
+	CMPQ CX, floatCall_k(BX)
+	JLE whole_192
+	MOVQ floatCall_k(BX), CX
+whole_192:
+	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_191:
+column_190:
 	VPMOVZXWD (SI), Z12
 	VPSLLD $16, Z12, Z12
 	PREFETCHT1 (SI)(AX*1)
@@ -3048,7 +2752,9 @@ column_191:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_191
+	JNZ column_190
+	CMPQ floatCall_k(BX), $0
+	JNE segment_191
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -3083,45 +2789,6 @@ rows16panels1_143:
 	LEAQ (R10)(R10*4), R12
 	LEAQ (R11)(R10*4), R13
 	LEAQ (R8)(R10*8), R9
-	MOVQ floatCall_weights+0(BX), SI
-	MOVQ floatCall_k(BX), CX
-	CMPQ floatCall_add(BX), $0
-	JEQ fresh_193
-	MOVQ floatCall_dst(BX), AX
-	VMOVUPS (AX), Z0
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z1
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z2
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z3
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z4
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z5
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z6
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z7
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z8
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z9
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z10
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z11
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z12
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z13
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z14
-	ADDQ floatCall_dstStride(BX), AX
-	VMOVUPS (AX), Z15
-	ADDQ floatCall_dstStride(BX), AX
-	JMP start_195
-fresh_193:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -3138,10 +2805,20 @@ fresh_193:
 	VPXORD Z13, Z13, Z13
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
-start_195:
 	MOVQ floatCall_stride(BX), R14
+segment_194:
+	MOVQ floatCall_table(BX), AX
+	MOVQ (AX), SI
+	ADDQ floatCall_tableStep(BX), AX
+	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_segment(BX), CX
+	CMPQ CX, floatCall_k(BX)
+	JLE whole_195
+	MOVQ floatCall_k(BX), CX
+whole_195:
+	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_194:
+column_193:
 	VPMOVZXWD (SI), Z16
 	VPSLLD $16, Z16, Z16
 	PREFETCHT1 (SI)(AX*1)
@@ -3165,7 +2842,9 @@ column_194:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_194
+	JNZ column_193
+	CMPQ floatCall_k(BX), $0
+	JNE segment_194
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX

@@ -2,7 +2,7 @@ package cpu
 
 import (
 	"encoding/binary"
-	"math"
+	"unsafe"
 
 	"github.com/quire-ai/quire/internal/tensor"
 )
@@ -124,25 +124,29 @@ func blockDot(p panels, b, lane int, w *[blockCols]int32, q *[blockCols]int8) in
 	return half[0]*int32(int8(scales[lane])) + half[1]*int32(int8(scales[16+lane]))
 }
 
-// floatPanels are up to four panels of float numbers: element k of a lane lies at k·stride + lane.
+// floatPanels are panels of float numbers: element k of a lane of panel i lies k%segment·stride + lane numbers from
+// table[k/segment·count + i]. The memory is a Matrix's or a KV's, outside the Go heap.
 type floatPanels struct {
-	kind   kind
-	count  int
-	data   [4][]byte
-	stride int  // elements
-	fresh  bool // used for the first time: what follows is not in the cache yet
+	kind    kind
+	count   int
+	table   []unsafe.Pointer // [segment][panel]
+	segment int              // elements of a segment; the last one may be shorter
+	stride  int              // numbers from one element to the next
+	fresh   bool             // used for the first time: what follows is not in the cache yet
+	ahead   int              // bytes of panels to fetch while those before are in use, or 0
 }
 
 // at returns element k of a lane of panel i.
 func (w *floatPanels) at(i, k, lane int) float32 {
-	at := k*w.stride + lane
+	p := w.table[k/w.segment*w.count+i]
+	at := k%w.segment*w.stride + lane
 	switch w.kind {
 	case kindF16:
-		return tensor.F16ToF32(binary.LittleEndian.Uint16(w.data[i][2*at:]))
+		return tensor.F16ToF32(*(*uint16)(unsafe.Add(p, 2*at)))
 	case kindBF16:
-		return tensor.BF16ToF32(binary.LittleEndian.Uint16(w.data[i][2*at:]))
+		return tensor.BF16ToF32(*(*uint16)(unsafe.Add(p, 2*at)))
 	}
-	return math.Float32frombits(binary.LittleEndian.Uint32(w.data[i][4*at:]))
+	return *(*float32)(unsafe.Add(p, 4*at))
 }
 
 // floatRows are rows of float activations: element k of row r lies at r·stride + k.
@@ -154,21 +158,17 @@ type floatRows struct {
 }
 
 // gemmFloats multiplies panels of float weights with rows (docs/arithmetic.md §6): dst[r·stride + 16·panel + lane] is
-// one chain acc = fma32(x[r][k], w[k][lane], acc) over k in order, from what is in dst if add, else from zero.
-func gemmFloats(dst []float32, stride int, w floatPanels, x floatRows, add bool) {
+// one chain acc = fma32(x[r][k], w[k][lane], acc) over k in order.
+func gemmFloats(dst []float32, stride int, w floatPanels, x floatRows) {
 	for i := range w.count {
 		for r := range x.count {
 			var acc [lanes]float32
-			out := dst[r*stride+i*lanes:][:lanes]
-			if add {
-				copy(acc[:], out)
-			}
 			for k, v := range x.x[r*x.stride:][:x.k] {
 				for lane := range acc {
 					acc[lane] = fma32(v, w.at(i, k, lane), acc[lane])
 				}
 			}
-			copy(out, acc[:])
+			copy(dst[r*stride+i*lanes:][:lanes], acc[:])
 		}
 	}
 }

@@ -5,7 +5,7 @@ package cpu
 // kernels are the inner loops of a level. Those of generic are the specification of all.
 type kernels interface {
 	gemmBlocks(dst []float32, stride int, p panels, x tile, cols int)
-	gemmFloats(dst []float32, stride int, w floatPanels, x floatRows, add bool)
+	gemmFloats(dst []float32, stride int, w floatPanels, x floatRows)
 	unpack(dst []byte, l layout, numbers []byte, cols int)
 	unpacks(k kind) bool // whether unpacking pays where many tiles use a panel
 	quantize(a *Acts, r int)
@@ -29,8 +29,8 @@ func (generic) gemmBlocks(dst []float32, stride int, p panels, x tile, cols int)
 	gemmBlocks(dst, stride, p, x, cols)
 }
 
-func (generic) gemmFloats(dst []float32, stride int, w floatPanels, x floatRows, add bool) {
-	gemmFloats(dst, stride, w, x, add)
+func (generic) gemmFloats(dst []float32, stride int, w floatPanels, x floatRows) {
+	gemmFloats(dst, stride, w, x)
 }
 
 func (generic) unpack(dst []byte, l layout, numbers []byte, cols int) {

@@ -1,6 +1,9 @@
 package cpu
 
-import "fmt"
+import (
+	"fmt"
+	"unsafe"
+)
 
 // MatMul sets dst, [x.Rows][m.Rows], to the product of x's rows and m, plus m's bias.
 func (d *Device) MatMul(dst []float32, m *Matrix, x *Acts) { d.multiply(dst, m, x, false) }
@@ -92,7 +95,7 @@ func (j *matmulJob) tiles(worker int, p panels) {
 			dst = j.d.buffer(worker, tileRows*stride)
 		}
 		if p.layout.kind.isFloat() {
-			j.floats(dst, stride, p, t)
+			j.floats(worker, dst, stride, p, t)
 		} else {
 			j.d.kernels.gemmBlocks(dst, stride, p, t, j.x.Cols)
 		}
@@ -110,17 +113,17 @@ func (j *matmulJob) tiles(worker int, p panels) {
 	}
 }
 
-// floats multiplies a run of float panels, up to four at a time.
-func (j *matmulJob) floats(dst []float32, stride int, p panels, t tile) {
-	x := floatRows{x: j.x.F32[t.row*j.x.Cols:], stride: j.x.Cols, count: t.height, k: j.x.Cols}
-	w := floatPanels{kind: p.layout.kind, stride: lanes, fresh: t.row == 0}
-	for i := 0; i < p.count; i += w.count {
-		w.count = min(len(w.data), p.count-i)
-		for n := range w.count {
-			w.data[n] = p.numbers[(i+n)*p.numbersStep:]
-		}
-		j.d.kernels.gemmFloats(dst[i*lanes:], stride, w, x, false)
+// floats multiplies a run of float panels.
+func (j *matmulJob) floats(worker int, dst []float32, stride int, p panels, t tile) {
+	w := floatPanels{
+		kind: p.layout.kind, count: p.count, table: j.d.table(worker, p.count), segment: j.x.Cols, stride: lanes,
+		fresh: t.row == 0,
 	}
+	for i := range w.table {
+		w.table[i] = unsafe.Pointer(&p.numbers[i*p.numbersStep])
+	}
+	x := floatRows{x: j.x.F32[t.row*j.x.Cols:], stride: j.x.Cols, count: t.height, k: j.x.Cols}
+	j.d.kernels.gemmFloats(dst, stride, w, x)
 }
 
 // finish moves results of a row to their place: out = (out +) (result + bias).

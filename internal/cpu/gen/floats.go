@@ -93,27 +93,25 @@ func floatPanel(f *file, v vector, kind string, h, p int) {
 	f.op("LEAQ", "(R10)(R10*4)", "R12")
 	f.op("LEAQ", "(R11)(R10*4)", "R13")
 	f.op("LEAQ", "(R8)(R10*8)", "R9")
-	for i, q := range pointers {
-		f.op("MOVQ", fmt.Sprintf("floatCall_weights+%d(BX)", 8*i), q)
-	}
-	f.op("MOVQ", "floatCall_k(BX)", "CX")
-	fresh, loop, start := f.label("fresh"), f.label("column"), f.label("start")
-	f.op("CMPQ", "floatCall_add(BX)", "$0")
-	f.op("JEQ", fresh)
-	f.op("MOVQ", "floatCall_dst(BX)", "AX")
-	for r := range h {
-		for i := range p * parts {
-			f.op("VMOVUPS", mem(i*v.bits/8, "AX"), acc(r, i/parts, i%parts))
-		}
-		f.op("ADDQ", "floatCall_dstStride(BX)", "AX")
-	}
-	f.op("JMP", start)
-	f.place(fresh)
 	for i := range h * p * parts {
 		v.zero(f, v.reg(i))
 	}
-	f.place(start)
+	loop := f.label("column")
 	f.op("MOVQ", "floatCall_stride(BX)", "R14")
+	segment, whole := f.label("segment"), f.label("whole")
+	f.place(segment)
+	f.op("MOVQ", "floatCall_table(BX)", "AX")
+	for i, q := range pointers {
+		f.op("MOVQ", mem(8*i, "AX"), q)
+	}
+	f.op("ADDQ", "floatCall_tableStep(BX)", "AX")
+	f.op("MOVQ", "AX", "floatCall_table(BX)")
+	f.op("MOVQ", "floatCall_segment(BX)", "CX")
+	f.op("CMPQ", "CX", "floatCall_k(BX)")
+	f.op("JLE", whole)
+	f.op("MOVQ", "floatCall_k(BX)", "CX")
+	f.place(whole)
+	f.op("SUBQ", "CX", "floatCall_k(BX)")
 	f.op("MOVQ", "floatCall_ahead(BX)", "AX") // from the weights to those to prefetch
 	f.place(loop)
 	for panel, q := range pointers {
@@ -137,6 +135,8 @@ func floatPanel(f *file, v vector, kind string, h, p int) {
 	f.op("ADDQ", "$4", "R9")
 	f.op("DECQ", "CX")
 	f.op("JNZ", loop)
+	f.op("CMPQ", "floatCall_k(BX)", "$0")
+	f.op("JNE", segment)
 	f.op("MOVQ", "floatCall_dst(BX)", "AX")
 	for r := range h {
 		for i := range p * parts {
