@@ -86,8 +86,10 @@ func (s *fakeServer) target() *Target {
 }
 
 func answer(status int, body string) *http.Response {
-	return &http.Response{StatusCode: status, Status: fmt.Sprintf("%d %s", status, http.StatusText(status)),
-		Body: io.NopCloser(strings.NewReader(body)), Header: http.Header{}}
+	return &http.Response{
+		StatusCode: status, Status: fmt.Sprintf("%d %s", status, http.StatusText(status)),
+		Body: io.NopCloser(strings.NewReader(body)), Header: http.Header{},
+	}
 }
 
 func TestSend(t *testing.T) {
@@ -111,11 +113,15 @@ func TestSend(t *testing.T) {
 			}
 		}
 		want := []map[string]any{
-			{"model": "m", "prompt": "p", "max_tokens": 4.0, "temperature": 0.0, "stream": true, "ignore_eos": true, "top_k": 1.0,
-				"stream_options": map[string]any{"include_usage": true}},
-			{"model": "m", "messages": []any{map[string]any{"role": "user", "content": "p"}}, "max_completion_tokens": 4.0,
+			{
+				"model": "m", "prompt": "p", "max_tokens": 4.0, "temperature": 0.0, "stream": true, "ignore_eos": true, "top_k": 1.0,
+				"stream_options": map[string]any{"include_usage": true},
+			},
+			{
+				"model": "m", "messages": []any{map[string]any{"role": "user", "content": "p"}}, "max_completion_tokens": 4.0,
 				"temperature": 0.0, "stream": true, "ignore_eos": true, "top_k": 1.0,
-				"stream_options": map[string]any{"include_usage": true}},
+				"stream_options": map[string]any{"include_usage": true},
+			},
 		}
 		if diff := cmp.Diff(want, server.bodies); diff != "" {
 			t.Errorf("bodies −want +got:\n%s", diff)
@@ -296,15 +302,19 @@ func TestArrivals(t *testing.T) {
 func TestResultJSON(t *testing.T) {
 	start := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
 	results := &Results{Start: start, Duration: 2 * time.Second, Records: []*Record{
-		{Status: 200, PromptTokens: 10, OutputTokens: 3, Text: "a", Start: start, TTFT: 500 * time.Millisecond,
-			ITL: []time.Duration{100 * time.Millisecond, 200 * time.Millisecond}, Latency: 800 * time.Millisecond},
+		{
+			Status: 200, PromptTokens: 10, OutputTokens: 3, Text: "a", Start: start, TTFT: 500 * time.Millisecond,
+			ITL: []time.Duration{100 * time.Millisecond, 200 * time.Millisecond}, Latency: 800 * time.Millisecond,
+		},
 		{Status: 500, Start: start.Add(time.Second), Err: io.ErrUnexpectedEOF},
 		nil,
 	}}
 	sel := Selection{Metrics: []Metric{TTFT, ITL}, Percentiles: []float64{50, 99.9}, Goals: []Goal{{TTFT, 400}}, Detailed: true}
 	var b bytes.Buffer
-	d := Description{Date: start, Backend: Completions, Model: "m", NumPrompts: 3, Rate: math.Inf(1), Burstiness: 1,
-		Metadata: map[string]string{"commit": "abc"}}
+	d := Description{
+		Date: start, Backend: Completions, Model: "m", NumPrompts: 3, Rate: math.Inf(1), Burstiness: 1,
+		Metadata: map[string]string{"commit": "abc"},
+	}
 	if err := WriteJSON(&b, d, results, results.Summarize(sel.Goals), sel); err != nil {
 		t.Fatal(err)
 	}

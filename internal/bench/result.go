@@ -160,7 +160,12 @@ func (r *Results) members() []member {
 		}
 	}
 	return []member{
-		{"input_lens", inputs}, {"output_lens", outputs}, {"ttfts", ttfts}, {"itls", itls}, {"start_times", starts},
-		{"generated_texts", texts}, {"errors", faults},
+		{"input_lens", inputs},
+		{"output_lens", outputs},
+		{"ttfts", ttfts},
+		{"itls", itls},
+		{"start_times", starts},
+		{"generated_texts", texts},
+		{"errors", faults},
 	}
 }

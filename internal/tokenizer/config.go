@@ -33,8 +33,10 @@ func NoSpecialIDs() SpecialIDs {
 }
 
 func (s *SpecialIDs) all() []*int32 {
-	return []*int32{&s.BOS, &s.EOS, &s.EOT, &s.EOM, &s.Unknown, &s.Pad,
-		&s.FIMPrefix, &s.FIMSuffix, &s.FIMMiddle, &s.FIMPad, &s.FIMRepo, &s.FIMSeparator}
+	return []*int32{
+		&s.BOS, &s.EOS, &s.EOT, &s.EOM, &s.Unknown, &s.Pad,
+		&s.FIMPrefix, &s.FIMSuffix, &s.FIMMiddle, &s.FIMPad, &s.FIMRepo, &s.FIMSeparator,
+	}
 }
 
 // within returns the ids with those outside a vocabulary of n tokens set to None, as llama.cpp does.

@@ -13,12 +13,18 @@ var (
 
 	// Fill-in-the-middle tokens: of each group the first that exists, unless the file names one. The groups of padding,
 	// repository name and file separator end a generation too.
-	fimPrefixTexts = []string{"<|fim_prefix|>", "<fim-prefix>", "<fim_prefix>", "<｜fim▁begin｜>", "<PRE>", "▁<PRE>",
-		"<|code_prefix|>", "<|prefix|>"}
-	fimSuffixTexts = []string{"<|fim_suffix|>", "<fim-suffix>", "<fim_suffix>", "<｜fim▁hole｜>", "<SUF>", "▁<SUF>",
-		"<|code_suffix|>", "<|suffix|>"}
-	fimMiddleTexts = []string{"<|fim_middle|>", "<fim-middle>", "<fim_middle>", "<｜fim▁end｜>", "<MID>", "▁<MID>",
-		"<|code_middle|>", "<|middle|>"}
+	fimPrefixTexts = []string{
+		"<|fim_prefix|>", "<fim-prefix>", "<fim_prefix>", "<｜fim▁begin｜>", "<PRE>", "▁<PRE>",
+		"<|code_prefix|>", "<|prefix|>",
+	}
+	fimSuffixTexts = []string{
+		"<|fim_suffix|>", "<fim-suffix>", "<fim_suffix>", "<｜fim▁hole｜>", "<SUF>", "▁<SUF>",
+		"<|code_suffix|>", "<|suffix|>",
+	}
+	fimMiddleTexts = []string{
+		"<|fim_middle|>", "<fim-middle>", "<fim_middle>", "<｜fim▁end｜>", "<MID>", "▁<MID>",
+		"<|code_middle|>", "<|middle|>",
+	}
 	fimPadTexts       = []string{"<|fim_pad|>", "<fim-pad>", "<fim_pad>", "<PAD>", "[PAD]"}
 	fimRepoTexts      = []string{"<|fim_repo|>", "<|repo_name|>", "<fim-repo>", "<REPO>", "<reponame>"}
 	fimSeparatorTexts = []string{"<|file_sep|>"}
@@ -37,8 +43,12 @@ func findEnds(v *vocab, ids SpecialIDs) []int32 {
 		texts []string
 		ends  bool
 	}{
-		{ids.FIMPrefix, fimPrefixTexts, false}, {ids.FIMSuffix, fimSuffixTexts, false}, {ids.FIMMiddle, fimMiddleTexts, false},
-		{ids.FIMPad, fimPadTexts, true}, {ids.FIMRepo, fimRepoTexts, true}, {ids.FIMSeparator, fimSeparatorTexts, true},
+		{ids.FIMPrefix, fimPrefixTexts, false},
+		{ids.FIMSuffix, fimSuffixTexts, false},
+		{ids.FIMMiddle, fimMiddleTexts, false},
+		{ids.FIMPad, fimPadTexts, true},
+		{ids.FIMRepo, fimRepoTexts, true},
+		{ids.FIMSeparator, fimSeparatorTexts, true},
 	} {
 		id := group.named
 		for i := 0; id == None && i < len(group.texts); i++ {

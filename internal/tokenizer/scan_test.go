@@ -111,8 +111,10 @@ func TestScanners(t *testing.T) {
 
 // TestScannersAtRandom strings together what the patterns tell apart.
 func TestScannersAtRandom(t *testing.T) {
-	parts := []string{"a", "Z", "é", "漢", "1", "²", "٣", " ", " ", "\n", "\r", "\t", "\u00a0", "\u3000", "\u0085", "'", "'s", "'LL", "'re",
-		"!", "-", "🙂", "\u0301", "\u093c", "\x00", "\u0378", "\u200b", "ſ", "K", "\xff"}
+	parts := []string{
+		"a", "Z", "é", "漢", "1", "²", "٣", " ", " ", "\n", "\r", "\t", "\u00a0", "\u3000", "\u0085", "'", "'s", "'LL", "'re",
+		"!", "-", "🙂", "\u0301", "\u093c", "\x00", "\u0378", "\u200b", "ſ", "K", "\xff",
+	}
 	const seed = 1
 	r := rand.New(rand.NewPCG(seed, 0))
 	for range 2000 {

@@ -69,8 +69,12 @@ func allCases(scale int) []workload {
 // bounds of blocks.
 func boundaries(n int) []shape {
 	shapes := []shape{
-		{prompt: n, output: 1}, {prompt: n - 1, output: 2}, {prompt: n - 1, output: 3}, {prompt: n, output: 2},
-		{prompt: n + 1, output: 1}, {prompt: 1, output: n / 8},
+		{prompt: n, output: 1},
+		{prompt: n - 1, output: 2},
+		{prompt: n - 1, output: 3},
+		{prompt: n, output: 2},
+		{prompt: n + 1, output: 1},
+		{prompt: 1, output: n / 8},
 	}
 	for _, block := range []int{8, 16, 32} {
 		for _, prompt := range []int{block - 1, block, block + 1, 2 * block} {

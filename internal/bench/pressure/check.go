@@ -122,8 +122,16 @@ func (c *checker) schedule(before observation) {
 	if c.row.MaxPreemptions > maxPreemptions {
 		c.fault(3, "a request was preempted %d times, want at most %d", c.row.MaxPreemptions, maxPreemptions)
 	}
-	if most := maxRecompute * c.row.ReferenceRecomputed; c.row.Recomputed > most {
-		c.fault(3, "%d tokens were computed again, want at most %d × %d", c.row.Recomputed, maxRecompute, c.row.ReferenceRecomputed)
+	// Of unlike requests one more preemption can cost a whole one, by the chance of who came first.
+	spare := 0
+	for _, s := range c.workload.shapes {
+		if s != c.workload.shapes[0] {
+			spare = max(spare, s.prompt+s.output)
+		}
+	}
+	if most := maxRecompute*c.row.ReferenceRecomputed + spare; c.row.Recomputed > most {
+		c.fault(3, "%d tokens were computed again, want at most %d × %d + %d",
+			c.row.Recomputed, maxRecompute, c.row.ReferenceRecomputed, spare)
 	}
 	c.agreement(before, now, ends)
 }
@@ -134,7 +142,8 @@ func (t *trial) sentAs(end engine.FinishInfo) (request, bool) {
 	return r, ok
 }
 
-// order checks that requests of one shape end in the order in which they came.
+// order checks that requests of one shape end in the order in which they came. Only one that waited for KV from a tier may
+// be overtaken, by the time that took.
 func (c *checker) order(arrivals []string, ends []engine.FinishInfo) {
 	last := map[shape]int{} // place of arrival of the last that ended
 	for _, end := range ends {
@@ -151,10 +160,10 @@ func (c *checker) order(arrivals []string, ends []engine.FinishInfo) {
 			}
 			continue
 		}
-		if before, ok := last[r.shape]; ok && at < before {
+		if before, ok := last[r.shape]; ok && at < before && !c.host.recorder.waitedForLoad(end.ID) {
 			c.fault(3, "request %q came before another of its shape and ended after it", end.ClientID)
 		}
-		last[r.shape] = at
+		last[r.shape] = max(last[r.shape], at)
 	}
 }
 

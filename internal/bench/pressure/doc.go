@@ -10,8 +10,8 @@
 //  1. Every request gets one terminal answer: 200 with the tokens asked for, or a 4xx before any token. Streams end with
 //     a finish_reason and [DONE].
 //  2. Tokens and text equal those of the same request alone.
-//  3. Requests of equal shape end in the order in which they came, none is preempted more than six times, and the tokens
-//     computed again are at most twice those of the plainest scheduler (reference).
+//  3. Requests of equal shape end in the order in which they came (but for the wait for KV from a tier), none is preempted
+//     more than six times, and the tokens computed again are at most twice those of the plainest scheduler (reference).
 //  4. Afterwards nothing is held: no block, no request, no goroutine; and the idle process does not compute.
 //  5. The counter of preemptions, the log and what was observed agree; no line of the log is there more than ten times.
 //  6. Every step with work computes a token, and /health never says stalled.

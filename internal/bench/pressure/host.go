@@ -47,7 +47,7 @@ type host struct {
 // start loads the model and serves it. The decisions of its scheduler are written to decisions, which may be nil. The
 // caller closes the host.
 func start(ctx context.Context, base llm.Options, kvTokens int, c config, decisions io.Writer) (*host, error) {
-	h := &host{recorder: &recorder{}, log: newLogBook(), stopped: make(chan error, 1)}
+	h := &host{recorder: &recorder{loaded: map[string]bool{}}, log: newLogBook(), stopped: make(chan error, 1)}
 	metrics := metric.New()
 	o := base
 	o.Log = slog.New(h.log)

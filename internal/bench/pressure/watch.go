@@ -18,6 +18,7 @@ type recorder struct {
 	preempts int
 	arrivals []string // the engine's ids
 	finished []engine.FinishInfo
+	loaded   map[string]bool // ids of requests that waited for KV from a tier
 }
 
 // observer returns what the engine is given; each call is passed on to next.
@@ -59,9 +60,19 @@ func (r *recorder) change(c sched.Change) {
 	if c.From == sched.StateNew {
 		r.arrivals = append(r.arrivals, string(c.ID))
 	}
-	if c.To == sched.Preempted {
+	if c.From == sched.Running && c.To == sched.Preempted {
 		r.preempts++
 	}
+	if c.To == sched.WaitingForRemoteKVs {
+		r.loaded[string(c.ID)] = true
+	}
+}
+
+// waitedForLoad says whether a request waited for KV from a tier.
+func (r *recorder) waitedForLoad(id string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.loaded[id]
 }
 
 // tally is what the recorder has counted so far.
