@@ -11,10 +11,9 @@ type braceFormat struct {
 	in     *interp
 	args   []Value
 	named  Value // the mapping of keyword arguments
-	next   int   // the number of the next {}; -1 after a numbered one
-	manual bool
-	safe   bool
-	format string
+	next   int   // the number of the next {}
+	manual bool  // there was a numbered field
+	safe   bool  // the format is marked safe: what is put in is escaped
 }
 
 func formatMethod(in *interp, a *arguments) (Value, error) {
@@ -88,7 +87,7 @@ func fieldEnd(s string) int {
 	for i := 0; i < len(s); i++ {
 		switch s[i] {
 		case '[':
-			if depth == 1 && strings.IndexAny(s[:i], ":!") < 0 {
+			if depth == 1 && !strings.ContainsAny(s[:i], ":!") {
 				if end := strings.IndexByte(s[i:], ']'); end >= 0 {
 					i += end
 				}

@@ -154,7 +154,7 @@ func (s *formatSpec) float(f float64) string {
 		text = reprFloat(math.Abs(f))
 	case kind == 'g':
 		text = formatGeneral(math.Abs(f), max(precision, 1), s.alternate)
-		if s.kind == 0 && strings.IndexAny(text, ".e") < 0 {
+		if s.kind == 0 && !strings.ContainsAny(text, ".e") {
 			text = generalWithPoint(math.Abs(f), max(precision, 1), text)
 		}
 	default:
@@ -185,7 +185,7 @@ func (s *formatSpec) finish(f float64, text string) string {
 		text += "%"
 	}
 	negative := math.Signbit(f) && !math.IsNaN(f)
-	if s.noMinusZero && strings.IndexAny(text, "123456789i") < 0 {
+	if s.noMinusZero && !strings.ContainsAny(text, "123456789i") {
 		negative = false
 	}
 	return s.signed(negative, text)
