@@ -74,7 +74,7 @@ func (l *loop) deliver() {
 		r := &h.run
 		tokens := r.tokens[:r.emitted]
 		if len(tokens) > 0 {
-			l.timeTokens(r)
+			l.timeTokens(h)
 			r.outputs += len(tokens)
 		}
 		r.tokens, r.emitted, r.changed = nil, 0, false
@@ -88,11 +88,14 @@ func (l *loop) deliver() {
 }
 
 // timeTokens notes when the request's tokens of this step came.
-func (l *loop) timeTokens(r *progress) {
+func (l *loop) timeTokens(h *Handle) {
+	r := &h.run
 	if r.first.IsZero() {
 		r.first = l.now
 		if l.observer.FirstToken != nil {
-			l.observer.FirstToken(l.now.Sub(r.arrival))
+			l.observer.FirstToken(FirstTokenInfo{
+				Wait: l.now.Sub(r.arrival), PromptTokens: len(h.req.Prompt), CachedTokens: h.CachedTokens(),
+			})
 		}
 	} else if l.observer.NextToken != nil {
 		l.observer.NextToken(l.now.Sub(r.last))

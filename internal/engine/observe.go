@@ -13,12 +13,19 @@ type Observer struct {
 	Change func(sched.Change)
 	// Step reports each step when it has ended.
 	Step func(StepInfo)
-	// FirstToken reports the time from arrival to a request's first token, when it is there.
-	FirstToken func(time.Duration)
+	// FirstToken reports a request's first token, when it is there.
+	FirstToken func(FirstTokenInfo)
 	// NextToken reports the time between a token and the one before.
 	NextToken func(time.Duration)
 	// Finished reports the end of each request that Submit accepted, exactly once.
 	Finished func(FinishInfo)
+}
+
+// FirstTokenInfo describes how a request came to its first token.
+type FirstTokenInfo struct {
+	Wait         time.Duration // from its arrival
+	PromptTokens int
+	CachedTokens int // of the prompt, found in the prefix cache
 }
 
 // StepInfo describes one step of the engine.

@@ -190,9 +190,9 @@ func TestObserver(t *testing.T) {
 				c.Observer = engine.Observer{
 					Finished: func(f engine.FinishInfo) { ends = append(ends, f); tokens += f.OutputTokens },
 					Step:     func(s engine.StepInfo) { sampled += s.Sampled; computed += s.Tokens },
-					FirstToken: func(d time.Duration) {
-						if d <= 0 {
-							t.Errorf("time to first token %v", d)
+					FirstToken: func(f engine.FirstTokenInfo) {
+						if f.Wait <= 0 || f.PromptTokens == 0 {
+							t.Errorf("first token %+v", f)
 						}
 						gaps++
 					},

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/quire-ai/quire/internal/engine"
 	"github.com/quire-ai/quire/sched"
@@ -94,7 +93,7 @@ func (m *Metrics) Describe(o Options) {
 	info := o.Cache
 	b.gauges("vllm:cache_config_info").WithLabelValues(strconv.Itoa(info.BlockSize), strconv.Itoa(info.Blocks), "0", info.DType,
 		strconv.FormatBool(info.PrefixCaching)).Set(1)
-	b.registry.MustRegister(b.liveMetrics(o.Engine), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	b.registry.MustRegister(b.liveMetrics(o.Engine), newProcess())
 	b.checkComplete()
 }
 
@@ -123,10 +122,19 @@ func (m *Metrics) Observer() engine.Observer {
 			m.iterationTokens.Observe(float64(i.Tokens))
 			m.stepTime.Observe(i.Duration.Seconds())
 		},
-		FirstToken: func(d time.Duration) { m.firstToken.Observe(d.Seconds()) },
+		FirstToken: m.prefilled,
 		NextToken:  func(d time.Duration) { m.nextToken.Observe(d.Seconds()) },
 		Finished:   m.requestFinished,
 	}
+}
+
+// prefilled counts a request whose prompt has been computed.
+func (m *Metrics) prefilled(f engine.FirstTokenInfo) {
+	m.firstToken.Observe(f.Wait.Seconds())
+	m.promptTotal.Add(float64(f.PromptTokens))
+	m.computedTotal.Add(float64(f.PromptTokens - f.CachedTokens))
+	m.hitTotal.Add(float64(f.CachedTokens))
+	m.saved.Add(float64(f.CachedTokens))
 }
 
 // requestFinished counts a request at its end. Times it did not get to are not counted.
@@ -155,8 +163,4 @@ func (m *Metrics) requestFinished(f engine.FinishInfo) {
 	if f.OutputTokens > 1 {
 		m.perToken.Observe(f.LastToken.Sub(f.FirstToken).Seconds() / float64(f.OutputTokens-1))
 	}
-	m.promptTotal.Add(float64(f.PromptTokens))
-	m.computedTotal.Add(float64(f.PromptTokens - f.CachedTokens))
-	m.hitTotal.Add(float64(f.CachedTokens))
-	m.saved.Add(float64(f.CachedTokens))
 }

@@ -119,7 +119,7 @@ func TestFinished(t *testing.T) {
 	o.Finished(engine.FinishInfo{
 		Finish: engine.Finish{Reason: sched.ReasonError, PromptTokens: 9}, Err: errors.New("x"), Arrival: start, End: start.Add(time.Second),
 	})
-	o.FirstToken(2 * time.Second)
+	o.FirstToken(engine.FirstTokenInfo{Wait: 2 * time.Second, PromptTokens: 30, CachedTokens: 16})
 	o.Step(engine.StepInfo{Tokens: 30, Duration: time.Millisecond})
 	m.Asked(2)
 	for family, want := range map[string][]string{
