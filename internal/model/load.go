@@ -103,18 +103,15 @@ func (l *loader) matrix(cols int, stack ...rowsOf) *cpu.Matrix {
 		}
 		parts = append(parts, cpu.Part{Type: t.Type, Rows: s.rows, Data: t.Data})
 	}
-	return l.pack(stack[0].name, cols, parts...)
-}
-
-// pack packs a stack whose first tensor has the given name, and reports progress.
-func (l *loader) pack(name string, cols int, parts ...cpu.Part) *cpu.Matrix {
 	m, err := l.o.Device.PackRows(cols, parts...)
 	if err != nil {
-		l.err = fmt.Errorf("tensor %q: %w", name, err)
+		l.err = fmt.Errorf("tensor %q: %w", stack[0].name, err)
 		return nil
 	}
-	for _, p := range parts {
-		l.done += int64(len(p.Data))
+	for _, s := range stack {
+		t, _ := l.f.Tensor(s.name)
+		l.done += int64(len(t.Data))
+		l.f.Forget(t) // packed: the file's pages need not count as ours too
 	}
 	if l.o.Progress != nil {
 		l.o.Progress(l.done, l.total)

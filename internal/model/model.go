@@ -35,8 +35,11 @@ func Load(f *gguf.File, o Options) (*Model, error) {
 	if m.MaxModelLen == 0 {
 		m.MaxModelLen = c.Context
 	}
-	if m.MaxModelLen <= 0 {
+	switch {
+	case m.MaxModelLen <= 0:
 		return nil, errors.New("load model: the file does not say its context length, and none was given")
+	case c.Context > 0 && m.MaxModelLen > c.Context:
+		return nil, fmt.Errorf("load model: a length of %d tokens exceeds the %d the model was trained for", m.MaxModelLen, c.Context)
 	}
 	l := &loader{f: f, c: c, o: o, taken: map[string]bool{}}
 	for i := range f.Tensors {

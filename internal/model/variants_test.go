@@ -146,6 +146,15 @@ func TestWrongTensors(t *testing.T) {
 	}
 }
 
+// TestTooLong asks for more tokens than the model knows positions for.
+func TestTooLong(t *testing.T) {
+	f := open(t, modeltest.Write(t, modeltest.Spec{Context: 128}))
+	_, err := Load(f, Options{MaxModelLen: 129})
+	if err == nil || !strings.Contains(err.Error(), "129 tokens exceeds the 128") {
+		t.Errorf("error %v; want one that names 129 and 128", err)
+	}
+}
+
 // TestProgress loads with a callback: bytes rise to the size of all matrices.
 func TestProgress(t *testing.T) {
 	f := open(t, modeltest.Write(t, modeltest.Spec{}))
