@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -148,10 +149,11 @@ func (c *Chain) Match(q sched.MatchQuery) sched.Match {
 	}
 	c.scratch = c.route(c.scratch[:0], q.Hashes, first, last)
 	n := c.worthwhile(c.scratch)
-	if n > 0 {
+	async := slices.ContainsFunc(c.scratch, func(p part) bool { return p.tier != nil && p.from < first+n })
+	if async {
 		c.offered[q.Hashes[first]] = q.Request.ID
 	}
-	return sched.Match{Tokens: n * c.cfg.BlockSize, Async: n > 0}
+	return sched.Match{Tokens: n * c.cfg.BlockSize, Async: async}
 }
 
 // Finished implements sched.Connector. It ends the request's load; no block is kept, since stores have their own copies.
@@ -177,8 +179,13 @@ func (c *Chain) Begin(p *sched.Plan) {
 	c.deferred = false
 	clear(c.offered)
 	var begun []*load
+	var atOnce []copied
 	for i := range p.Loads {
-		begun = append(begun, c.open(&p.Loads[i]))
+		if p.Loads[i].Async {
+			begun = append(begun, c.open(&p.Loads[i]))
+		} else {
+			atOnce = append(atOnce, c.pin(&p.Loads[i]))
+		}
 	}
 	for i := range p.Evicted {
 		e := &p.Evicted[i]
@@ -191,6 +198,9 @@ func (c *Chain) Begin(p *sched.Plan) {
 				t.offer(&e.Hash, []kv.BlockID{e.Block}, c.cfg.Memory)
 			}
 		}
+	}
+	for i := range atOnce {
+		c.bring(&atOnce[i])
 	}
 	for _, l := range begun {
 		l.start(c.expire)

@@ -5,7 +5,8 @@
 //
 //	pool ──evicted──► ram            copied by the loop between two steps
 //	pool ──filled──► buffer ──► disk, valkey     copied by the loop, written in the background
-//	ram, disk, valkey ──load──► pool             in the background, while the request waits
+//	ram ──load──► pool                           copied by the loop, before the step that needs it
+//	disk, valkey ──load──► pool                  in the background, while the request waits
 //
 // Stores copy out of the pool before the next step runs, so that no block of the pool is ever held for them and no decision
 // of the scheduler depends on how fast a disk is (docs/decisions/0100-stores-copy-out.md). When the buffers are full the

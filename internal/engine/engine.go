@@ -33,8 +33,8 @@ type Connector interface {
 	sched.Connector
 	// Start is called once, before all else. wake may be called by any goroutine when Done has something.
 	Start(wake func())
-	// Begin is called before each plan is executed: it copies what the plan evicts and begins the plan's loads. Each load ends
-	// in exactly one LoadDone, within bounded time.
+	// Begin is called before each plan is executed: it copies what the plan evicts and begins the plan's loads. One that is
+	// not asynchronous has ended when Begin returns; each other ends in exactly one LoadDone, within bounded time.
 	Begin(p *sched.Plan)
 	// Done appends the loads that have ended since it was called last.
 	Done(dst []sched.LoadDone) []sched.LoadDone
