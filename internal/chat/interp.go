@@ -12,6 +12,8 @@ type interp struct {
 	vars *Dict            // what the caller gave
 	top  map[string]Value // what the template stored in its outermost scope
 	now  time.Time
+
+	printing []any // the containers that are being printed, by what container says
 }
 
 // frame holds the variables of one entered scope. A nil variable is undefined.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -38,6 +39,14 @@ func (in *interp) writeRepr(b *strings.Builder, v Value) error {
 		return err
 	}
 	defer in.leave()
+	if id, short := container(v); id != nil {
+		if slices.Contains(in.printing, id) {
+			b.WriteString(short)
+			return nil
+		}
+		in.printing = append(in.printing, id)
+		defer func() { in.printing = in.printing[:len(in.printing)-1] }()
+	}
 	switch v := v.(type) {
 	case *List:
 		return in.reprItems(b, "[", v.Items, "]")
@@ -55,7 +64,7 @@ func (in *interp) writeRepr(b *strings.Builder, v Value) error {
 		return in.reprItems(b, "dict_"+v.kind+"([", items, "])")
 	case *namespace:
 		b.WriteString("<Namespace ")
-		if err := in.reprDict(b, v.attrs); err != nil {
+		if err := in.writeRepr(b, v.attrs); err != nil {
 			return err
 		}
 		b.WriteByte('>')
@@ -83,6 +92,22 @@ func (in *interp) reprText(b *strings.Builder, s string) error {
 	}
 	b.WriteString(reprString(s))
 	return nil
+}
+
+// container is what tells a container from others, and how it is printed inside itself; only a namespace can bring
+// that about.
+func container(v Value) (id any, inside string) {
+	switch v := v.(type) {
+	case *List:
+		return v, "[...]"
+	case *Dict:
+		return v, "{...}"
+	case tuple:
+		if len(v) > 0 {
+			return &v[0], "(...)"
+		}
+	}
+	return nil, ""
 }
 
 // scalarRepr is the repr of what holds no other values. What Python prints with an address is printed without.
