@@ -25,6 +25,9 @@ func (s *Server) messageValue(m *openai.Message) (chat.Value, error) {
 			value = chat.Str("system")
 		case name == "reasoning_content":
 			name = "reasoning"
+			out.Set("reasoning_content", value) // by which most published templates still ask for it
+		case name == "reasoning":
+			out.Set("reasoning_content", value)
 		case name == "tool_calls":
 			parseToolCalls(value)
 		}
