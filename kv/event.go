@@ -55,3 +55,55 @@ func (e Event) String() string {
 	}
 	return b.String()
 }
+
+// Eviction says that a block that held the content of a hash was handed out again. Until its new owner writes to it, the
+// content is still there to be copied.
+type Eviction struct {
+	Block BlockID
+	Hash  Hash
+}
+
+// Events returns the events recorded so far, oldest first: a view, valid until the next change.
+func (c *Cache) Events() []Event { return c.events }
+
+// DropEvents forgets the first n events.
+func (c *Cache) DropEvents(n int) { c.events = append(c.events[:0], c.events[n:]...) }
+
+// Evictions returns the evictions recorded so far, oldest first: a view, valid until the next change. Blocks of adapters,
+// of further groups, and tainted ones are not among them.
+func (c *Cache) Evictions() []Eviction { return c.evictions }
+
+// DropEvictions forgets them.
+func (c *Cache) DropEvictions() { c.evictions = c.evictions[:0] }
+
+// evicted notes that a registered block is being handed out again.
+func (c *Cache) evicted(b BlockID) {
+	if c.cfg.Events {
+		c.dropped(b)
+	}
+	if x := &c.pool.blocks[b]; c.cfg.Evictions && x.adapter == 0 && x.group == 0 && !x.tainted {
+		c.evictions = append(c.evictions, Eviction{Block: b, Hash: x.hash})
+	}
+}
+
+func (c *Cache) dropped(b BlockID) {
+	x := &c.pool.blocks[b]
+	c.events = append(c.events, Event{Kind: BlockRemoved, Group: int(x.group), Hashes: []Hash{x.hash}})
+}
+
+func (c *Cache) stored(g int, chain *Chain, first, end int, tokens []int32) {
+	bs := c.cfg.BlockSize
+	e := Event{
+		Kind:   BlockStored,
+		Group:  g,
+		Hashes: append([]Hash(nil), chain.Hashes[first:end]...),
+		Tokens: append([]int32(nil), tokens[first*bs:end*bs]...),
+		LoRA:   chain.LoRA,
+	}
+	if first > 0 {
+		e.Parent, e.HasParent = chain.Hashes[first-1], true
+	} else {
+		e.Salt = chain.Salt
+	}
+	c.events = append(c.events, e)
+}

@@ -4,9 +4,6 @@ package kv
 // handed out. Block 0, the null block, is never free and so serves as the list's sentinel: its next is the head of the
 // queue, its prev the tail. Every operation is O(1); taking a block out of the middle is what a prefix hit does.
 
-// pushHead puts b where it will be handed out first.
-func (p *Pool) pushHead(b BlockID) { p.link(b, nullBlock, p.blocks[nullBlock].next) }
-
 // pushTail puts b where it will be handed out last.
 func (p *Pool) pushTail(b BlockID) { p.link(b, p.blocks[nullBlock].prev, nullBlock) }
 

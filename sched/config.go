@@ -3,6 +3,7 @@ package sched
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/quire-ai/quire/kv"
 )
@@ -96,6 +97,9 @@ func (c *Config) Validate() error {
 	positive("block size", c.BlockSize)
 	positive("max num seqs", c.MaxNumSeqs)
 	positive("max num batched tokens", c.MaxNumBatchedTokens)
+	if c.Blocks > math.MaxInt32-1 {
+		errs = append(errs, fmt.Errorf("blocks %d exceed the block ids", c.Blocks))
+	}
 	if c.MaxModelLen < 2 {
 		errs = append(errs, fmt.Errorf("max model len %d leaves no room for a prompt and an output token", c.MaxModelLen))
 	}

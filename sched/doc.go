@@ -22,12 +22,17 @@
 // share one step under one token budget. When blocks run out, a running request is preempted: it gives back all its
 // blocks and later computes prompt and outputs again, as far as they are not cached.
 //
+// External KV comes through a [Connector], which answers at once what it holds; the transfers themselves are begun by the
+// executor and end as events that carry the [Epoch] in which they began. A completion of an old epoch changes nothing but
+// the return of its blocks.
+//
 // # Progress
 //
 // Every admitted request ends. What cannot fit the empty cache is refused; a request whose next token would no longer
 // fit the whole cache ends with reason length. Victims are taken in reverse order of admission (under Priority: the
 // least urgent first), so the oldest running request always gets its blocks and runs to its end, and then the next. A
-// preempted request comes back only when all its known tokens fit.
+// preempted request comes back only when all its known tokens fit. Where upstream's order of work would wait for ever,
+// a recovery pass steps in; it and the other rules by which decisions differ from vLLM's are numbered, see [Rule].
 //
 // # Invariants
 //

@@ -147,7 +147,7 @@ func (p *play) pool(a *arguments) error {
 	if err := a.finish(); err != nil {
 		return err
 	}
-	if err := cfg.Validate(); err != nil {
+	if err := checkSize(&cfg); err != nil {
 		return err
 	}
 	p.cfg, p.s, p.store = cfg, sched.New(cfg), store

@@ -11,6 +11,9 @@ import (
 	"github.com/quire-ai/quire/sched"
 )
 
+// maxPlaySteps bounds what one command of a play may run.
+const maxPlaySteps = 1 << 20
+
 // schedule makes a plan, computes it and leaves its outputs in flight. It tells whether the plan did anything.
 func (p *play) schedule(print bool) bool {
 	plan := p.s.Schedule(float64(p.step))
@@ -115,6 +118,9 @@ func (p *play) steps(a *arguments) error {
 	if err := a.finish(); err != nil {
 		return err
 	}
+	if n > maxPlaySteps {
+		return fmt.Errorf("%d steps exceed %d", n, maxPlaySteps)
+	}
 	for range n {
 		if !p.turn(!quiet) {
 			break
@@ -138,7 +144,7 @@ func (p *play) turn(print bool) bool {
 
 // drain runs until nothing is left to run, prints how it went, and checks that everything is back where it was.
 func (p *play) drain(a *arguments) error {
-	most := a.num("max", 10000)
+	most := min(a.num("max", 10000), maxPlaySteps)
 	if err := a.finish(); err != nil {
 		return err
 	}

@@ -56,7 +56,7 @@ func newDriver(h *Header) (*driver, error) {
 		d.store = newStore(h.Requests, h.Config.BlockSize)
 		cfg.Connector = d.store
 	}
-	if err := cfg.Validate(); err != nil {
+	if err := checkSize(&cfg); err != nil {
 		return nil, err
 	}
 	d.s = sched.New(cfg)

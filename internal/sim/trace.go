@@ -11,6 +11,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/quire-ai/quire/sched"
 )
 
 // Trace is one recorded run of a scheduler: what it was given, and what it decided in each step.
@@ -215,7 +217,7 @@ func (h *Header) check() error {
 			}
 			total += seg[2]
 		}
-		if total < 1 || total > maxPromptTokens || r.MaxTokens < 1 {
+		if total < 1 || total > maxPromptTokens || r.MaxTokens < 1 || r.MaxTokens > maxPromptTokens {
 			return fmt.Errorf("request %q: %d prompt tokens, %d output tokens", r.ID, total, r.MaxTokens)
 		}
 	}
@@ -223,7 +225,19 @@ func (h *Header) check() error {
 	if err != nil {
 		return err
 	}
-	return cfg.Validate()
+	return checkSize(&cfg)
+}
+
+// checkSize refuses configurations that are faulty, or larger than a simulation has use for.
+func checkSize(cfg *sched.Config) error {
+	if err := cfg.Validate(); err != nil {
+		return err
+	}
+	const most = 1 << 20
+	if max(cfg.Blocks, cfg.BlockSize, cfg.MaxNumSeqs, cfg.MaxModelLen) > most || max(cfg.SpecTokens, cfg.PipelineDepth) > 64 {
+		return errors.New("configuration is larger than a simulation has use for")
+	}
+	return nil
 }
 
 // promptTokens returns the request's prompt: token j of a segment of seed s is (s·1000003 + j·7919 + 12345) mod 50000 + 3.
