@@ -9,6 +9,7 @@ import (
 	"math"
 	"net"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -76,6 +77,7 @@ func (cmd *serveCmd) Run(ctx context.Context, c *console) error {
 	if err != nil {
 		return errors.Join(err, record())
 	}
+	leaveRoom(m.Plan.Threads)
 	err = cmd.serve(ctx, c.Out, l, m, metrics, log)
 	return errors.Join(err, m.Close(), record())
 }
@@ -167,6 +169,14 @@ func (cmd *serveCmd) serve(
 	})
 	fmt.Fprint(out, readyText(l.Addr(), names[0], m.Plan, len(cmd.HTTP.APIKey) > 0))
 	return s.Serve(ctx, l, time.Duration(cmd.HTTP.ShutdownTimeout))
+}
+
+// leaveRoom lets Go run two goroutines beside the workers, which hold their threads for a whole step: otherwise everything
+// else waits for them (docs/decisions/0081-room-beside-workers.md). A GOMAXPROCS that somebody has set is left alone.
+func leaveRoom(workers int) {
+	if os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), workers+2))
+	}
 }
 
 // readyText says what is served where, and shows how to ask.
