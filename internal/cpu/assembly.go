@@ -29,6 +29,7 @@ type assembly struct {
 	scaleCall    func(x *float32, n int, factor float32)
 	softcapCall  func(x *float32, n int, limit float32)
 	halvesCall   func(dst *uint16, x *float32, n int)
+	mergeCall    func(a, b, top, sum, partTop, partSum *float32, n int)
 	mixCall      func(dst, x *float32, n int, a, b float32)
 	divideCall   func(dst, x *float32, n int, divisor float32)
 
@@ -232,8 +233,18 @@ func (a *assembly) halves(dst []uint16, x []float32) {
 	halvesRow(dst[n:], x[n:])
 }
 
+func (a *assembly) fetch(p unsafe.Pointer, bytes int) { a.prefetch(p, bytes) }
+
+func (a *assembly) mergeSums(p, q, top, sum, partTop, partSum []float32) {
+	n := whole(len(p))
+	if n > 0 {
+		a.mergeCall(&p[0], &q[0], &top[0], &sum[0], &partTop[0], &partSum[0], n)
+	}
+	mergeSumsRow(p[n:], q[n:], top[n:], sum[n:], partTop[n:], partSum[n:])
+}
+
 func (a *assembly) mix(dst, x []float32, p, q float32) {
-	n := whole(len(x))
+	n := whole(len(dst))
 	if n > 0 {
 		a.mixCall(&dst[0], &x[0], n, p, q)
 	}

@@ -159,15 +159,16 @@ func (j *attentionJob) run(worker, chunk int) {
 	if j.kv.tile < lanes {
 		joined = 1
 	}
-	b := j.d.buffer(worker, 2*size+queries*(dim+splitTokens)+splitTokens*dim*joined)
+	b := j.d.buffer(worker, 2*size+queries*(dim+splitTokens+2)+splitTokens*dim*joined)
 	w := attentionScratch{
-		total:  newPartial(b, queries, dim),
-		part:   newPartial(b[size:], queries, dim),
-		q:      b[2*size:][:queries*dim],
-		scores: b[2*size+queries*dim:][:queries*splitTokens],
-		tile:   b[2*size+queries*(dim+splitTokens):],
-		joined: joined,
-		table:  j.d.table(worker, splitTokens/lanes*(1+dim/lanes)),
+		total:   newPartial(b, queries, dim),
+		part:    newPartial(b[size:], queries, dim),
+		q:       b[2*size:][:queries*dim],
+		scores:  b[2*size+queries*dim:][:queries*splitTokens],
+		weights: b[2*size+queries*(dim+splitTokens):][:2*queries],
+		tile:    b[2*size+queries*(dim+splitTokens+2):],
+		joined:  joined,
+		table:   j.d.table(worker, splitTokens/lanes*(1+dim/lanes)),
 	}
 	j.gather(w.q, u)
 	if u.group >= 0 {
@@ -177,13 +178,13 @@ func (j *attentionJob) run(worker, chunk int) {
 		}
 		w.total = j.parts[u.firstPart]
 		for i := 1; i < u.parts; i++ {
-			j.merge(&w.total, &j.parts[u.firstPart+i])
+			j.merge(&w.total, &j.parts[u.firstPart+i], &w)
 		}
 	} else {
 		j.split(u, u.first, w.total, &w)
 		for s := u.first + 1; s <= u.last; s++ {
 			j.split(u, s, w.part, &w)
-			j.merge(&w.total, &w.part)
+			j.merge(&w.total, &w.part, &w)
 		}
 	}
 	j.finish(&w.total, u)
@@ -194,6 +195,7 @@ type attentionScratch struct {
 	total, part partial
 	q           []float32 // [query][dim]
 	scores      []float32 // [query][splitTokens]
+	weights     []float32 // [2][query]: of merge
 	tile        []float32 // tiles of 2·16·dim halves, each of two blocks of 8
 	joined      int       // 1 if tiles are made of two blocks, else 0
 	table       []unsafe.Pointer
@@ -233,8 +235,20 @@ func (j *attentionJob) split(u attentionUnit, s int, out partial, w *attentionSc
 		scores := w.scores[i*splitTokens:][:splitTokens]
 		out.top[i], out.sum[i] = j.d.kernels.softmax(scores, lo-base, hi-base, j.o.Scale, j.o.Softcap)
 	}
+	if s < u.last {
+		j.fetchNext(seq, u.head, base+splitTokens)
+	}
 	j.d.kernels.gemmFloats(out.acc, dim, values,
 		floatRows{x: w.scores[first-base:], stride: splitTokens, count: out.queries, k: end - first})
+}
+
+// fetchNext asks for the first tiles of the next part of the context.
+func (j *attentionJob) fetchNext(s *Seq, head, pos int) {
+	const tiles = 4
+	for i := pos; i < pos+tiles*lanes && i/j.kv.shape.BlockSize < len(s.Blocks); i += j.kv.tile {
+		k, _ := j.kv.tileAt(j.layer, head, s.Blocks[i/j.kv.shape.BlockSize], i)
+		j.d.kernels.fetch(unsafe.Pointer(&k[0]), 2*j.kv.tileElems)
+	}
 }
 
 // tiles lists the tiles of positions first to end-1: the keys as a panel each, since 16 positions are the lanes of the
@@ -314,23 +328,21 @@ func softmaxRow(scores []float32, lo, hi int, scale, limit float32) (top, sum fl
 	return top, sumTree(&sums)
 }
 
-// merge adds the next part of the context to total. A part without scores changes nothing.
-func (j *attentionJob) merge(total, part *partial) {
-	dim := total.dim
-	for i := range total.queries {
-		if part.sum[i] == 0 {
-			continue
-		}
-		sum, acc := total.acc[i*dim:][:dim], part.acc[i*dim:][:dim]
-		if total.sum[i] == 0 {
-			total.top[i], total.sum[i] = part.top[i], part.sum[i]
-			copy(sum, acc)
-			continue
-		}
-		top := max(total.top[i], part.top[i])
-		a, b := exp32(sub32(total.top[i], top)), exp32(sub32(part.top[i], top))
-		total.top[i] = top
-		total.sum[i] = fma32(part.sum[i], b, mul32(total.sum[i], a))
-		j.d.kernels.mix(sum, acc, a, b)
+// merge adds the next part of the context to total. A part without scores, whose greatest one is -∞, changes nothing.
+func (j *attentionJob) merge(total, part *partial, w *attentionScratch) {
+	a, b := w.weights[:total.queries], w.weights[total.queries:][:total.queries]
+	j.d.kernels.mergeSums(a, b, total.top, total.sum, part.top, part.sum)
+	for i := range a {
+		j.d.kernels.mix(total.acc[i*total.dim:][:total.dim], part.acc[i*total.dim:], a[i], b[i])
+	}
+}
+
+// mergeSumsRow merges greatest scores and sums of queries, and sets a and b to what the accumulators of both are
+// multiplied with. Not both of a query's greatest scores may be -∞.
+func mergeSumsRow(a, b, top, sum, partTop, partSum []float32) {
+	for i := range a {
+		greater := max(top[i], partTop[i])
+		a[i], b[i] = exp32(sub32(top[i], greater)), exp32(sub32(partTop[i], greater))
+		top[i], sum[i] = greater, fma32(partSum[i], b[i], mul32(sum[i], a[i]))
 	}
 }

@@ -43,6 +43,7 @@ func avx2Kernels() *assembly {
 		scaleCall:    scaleAVX2,
 		softcapCall:  softcapAVX2,
 		halvesCall:   halvesAVX2,
+		mergeCall:    mergeAVX2,
 		mixCall:      mixAVX2,
 		divideCall:   divideAVX2,
 

@@ -22,7 +22,7 @@ func avx512Kernels() *assembly {
 			kindBF16: floatsBF16AVX512,
 		},
 		blockHeights: sameHeights([]int{1, 2, 3, 4, 6, 8, 12, 16}),
-		floatHeights: []int{1, 2, 3, 4, 6, 8, 12, 16},
+		floatHeights: []int{1, 2, 3, 4, 6, 8, 12, 16, 24},
 		together: func(rows int) int {
 			switch {
 			case rows <= 4:
@@ -50,6 +50,7 @@ func avx512Kernels() *assembly {
 		scaleCall:    scaleAVX512,
 		softcapCall:  softcapAVX512,
 		halvesCall:   halvesAVX512,
+		mergeCall:    mergeAVX512,
 		mixCall:      mixAVX512,
 		divideCall:   divideAVX512,
 

@@ -12,70 +12,75 @@ TEXT ·floatsF32AVX512(SB), NOSPLIT, $0-8
 	MOVQ floatCall_rows(BX), AX
 	MOVQ floatCall_panels(BX), CX
 	CMPQ AX, $1
-	JNE next_14
+	JNE next_15
 	CMPQ CX, $1
 	JEQ rows1panels1_1
-next_14:
+next_15:
 	CMPQ AX, $1
-	JNE next_15
+	JNE next_16
 	CMPQ CX, $4
 	JEQ rows1panels4_2
-next_15:
-	CMPQ AX, $2
-	JNE next_16
-	CMPQ CX, $1
-	JEQ rows2panels1_3
 next_16:
 	CMPQ AX, $2
 	JNE next_17
+	CMPQ CX, $1
+	JEQ rows2panels1_3
+next_17:
+	CMPQ AX, $2
+	JNE next_18
 	CMPQ CX, $4
 	JEQ rows2panels4_4
-next_17:
-	CMPQ AX, $3
-	JNE next_18
-	CMPQ CX, $1
-	JEQ rows3panels1_5
 next_18:
 	CMPQ AX, $3
 	JNE next_19
+	CMPQ CX, $1
+	JEQ rows3panels1_5
+next_19:
+	CMPQ AX, $3
+	JNE next_20
 	CMPQ CX, $4
 	JEQ rows3panels4_6
-next_19:
-	CMPQ AX, $4
-	JNE next_20
-	CMPQ CX, $1
-	JEQ rows4panels1_7
 next_20:
 	CMPQ AX, $4
 	JNE next_21
+	CMPQ CX, $1
+	JEQ rows4panels1_7
+next_21:
+	CMPQ AX, $4
+	JNE next_22
 	CMPQ CX, $4
 	JEQ rows4panels4_8
-next_21:
-	CMPQ AX, $6
-	JNE next_22
-	CMPQ CX, $1
-	JEQ rows6panels1_9
 next_22:
 	CMPQ AX, $6
 	JNE next_23
+	CMPQ CX, $1
+	JEQ rows6panels1_9
+next_23:
+	CMPQ AX, $6
+	JNE next_24
 	CMPQ CX, $2
 	JEQ rows6panels2_10
-next_23:
-	CMPQ AX, $8
-	JNE next_24
-	CMPQ CX, $1
-	JEQ rows8panels1_11
 next_24:
-	CMPQ AX, $12
+	CMPQ AX, $8
 	JNE next_25
 	CMPQ CX, $1
-	JEQ rows12panels1_12
+	JEQ rows8panels1_11
 next_25:
-	CMPQ AX, $16
+	CMPQ AX, $12
 	JNE next_26
 	CMPQ CX, $1
-	JEQ rows16panels1_13
+	JEQ rows12panels1_12
 next_26:
+	CMPQ AX, $16
+	JNE next_27
+	CMPQ CX, $1
+	JEQ rows16panels1_13
+next_27:
+	CMPQ AX, $24
+	JNE next_28
+	CMPQ CX, $1
+	JEQ rows24panels1_14
+next_28:
 	UNDEF
 rows1panels1_1:
 	MOVQ floatCall_x(BX), R8
@@ -86,19 +91,19 @@ rows1panels1_1:
 	LEAQ (R8)(R10*8), R9
 	VPXORD Z0, Z0, Z0
 	MOVQ floatCall_stride(BX), R14
-segment_28:
+segment_30:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_29
+	JLE whole_31
 	MOVQ floatCall_k(BX), CX
-whole_29:
+whole_31:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_27:
+column_29:
 	VMOVUPS (SI), Z1
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -106,9 +111,9 @@ column_27:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_27
+	JNZ column_29
 	CMPQ floatCall_k(BX), $0
-	JNE segment_28
+	JNE segment_30
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -126,7 +131,7 @@ rows1panels4_2:
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	MOVQ floatCall_stride(BX), R14
-segment_31:
+segment_33:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	MOVQ 8(AX), DI
@@ -136,12 +141,12 @@ segment_31:
 	MOVQ AX, floatCall_table(BX)
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_32
+	JLE whole_34
 	MOVQ floatCall_k(BX), CX
-whole_32:
+whole_34:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_30:
+column_32:
 	VMOVUPS (SI), Z4
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -162,9 +167,9 @@ column_30:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_30
+	JNZ column_32
 	CMPQ floatCall_k(BX), $0
-	JNE segment_31
+	JNE segment_33
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
@@ -183,19 +188,19 @@ rows2panels1_3:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	MOVQ floatCall_stride(BX), R14
-segment_34:
+segment_36:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_35
+	JLE whole_37
 	MOVQ floatCall_k(BX), CX
-whole_35:
+whole_37:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_33:
+column_35:
 	VMOVUPS (SI), Z2
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -204,9 +209,9 @@ column_33:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_33
+	JNZ column_35
 	CMPQ floatCall_k(BX), $0
-	JNE segment_34
+	JNE segment_36
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -230,7 +235,7 @@ rows2panels4_4:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 	MOVQ floatCall_stride(BX), R14
-segment_37:
+segment_39:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	MOVQ 8(AX), DI
@@ -240,12 +245,12 @@ segment_37:
 	MOVQ AX, floatCall_table(BX)
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_38
+	JLE whole_40
 	MOVQ floatCall_k(BX), CX
-whole_38:
+whole_40:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_36:
+column_38:
 	VMOVUPS (SI), Z8
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -271,9 +276,9 @@ column_36:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_36
+	JNZ column_38
 	CMPQ floatCall_k(BX), $0
-	JNE segment_37
+	JNE segment_39
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
@@ -298,19 +303,19 @@ rows3panels1_5:
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	MOVQ floatCall_stride(BX), R14
-segment_40:
+segment_42:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_41
+	JLE whole_43
 	MOVQ floatCall_k(BX), CX
-whole_41:
+whole_43:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_39:
+column_41:
 	VMOVUPS (SI), Z3
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -320,9 +325,9 @@ column_39:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_39
+	JNZ column_41
 	CMPQ floatCall_k(BX), $0
-	JNE segment_40
+	JNE segment_42
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -352,7 +357,7 @@ rows3panels4_6:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 	MOVQ floatCall_stride(BX), R14
-segment_43:
+segment_45:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	MOVQ 8(AX), DI
@@ -362,12 +367,12 @@ segment_43:
 	MOVQ AX, floatCall_table(BX)
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_44
+	JLE whole_46
 	MOVQ floatCall_k(BX), CX
-whole_44:
+whole_46:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_42:
+column_44:
 	VMOVUPS (SI), Z12
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -398,9 +403,9 @@ column_42:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_42
+	JNZ column_44
 	CMPQ floatCall_k(BX), $0
-	JNE segment_43
+	JNE segment_45
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
@@ -431,19 +436,19 @@ rows4panels1_7:
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	MOVQ floatCall_stride(BX), R14
-segment_46:
+segment_48:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_47
+	JLE whole_49
 	MOVQ floatCall_k(BX), CX
-whole_47:
+whole_49:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_45:
+column_47:
 	VMOVUPS (SI), Z4
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -454,9 +459,9 @@ column_45:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_45
+	JNZ column_47
 	CMPQ floatCall_k(BX), $0
-	JNE segment_46
+	JNE segment_48
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -492,7 +497,7 @@ rows4panels4_8:
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 	MOVQ floatCall_stride(BX), R14
-segment_49:
+segment_51:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	MOVQ 8(AX), DI
@@ -502,12 +507,12 @@ segment_49:
 	MOVQ AX, floatCall_table(BX)
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_50
+	JLE whole_52
 	MOVQ floatCall_k(BX), CX
-whole_50:
+whole_52:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_48:
+column_50:
 	VMOVUPS (SI), Z16
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -543,9 +548,9 @@ column_48:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_48
+	JNZ column_50
 	CMPQ floatCall_k(BX), $0
-	JNE segment_49
+	JNE segment_51
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
@@ -583,19 +588,19 @@ rows6panels1_9:
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 	MOVQ floatCall_stride(BX), R14
-segment_52:
+segment_54:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_53
+	JLE whole_55
 	MOVQ floatCall_k(BX), CX
-whole_53:
+whole_55:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_51:
+column_53:
 	VMOVUPS (SI), Z6
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -608,9 +613,9 @@ column_51:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_51
+	JNZ column_53
 	CMPQ floatCall_k(BX), $0
-	JNE segment_52
+	JNE segment_54
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -646,7 +651,7 @@ rows6panels2_10:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 	MOVQ floatCall_stride(BX), R14
-segment_55:
+segment_57:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	MOVQ 8(AX), DI
@@ -654,12 +659,12 @@ segment_55:
 	MOVQ AX, floatCall_table(BX)
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_56
+	JLE whole_58
 	MOVQ floatCall_k(BX), CX
-whole_56:
+whole_58:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_54:
+column_56:
 	VMOVUPS (SI), Z12
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -687,9 +692,9 @@ column_54:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_54
+	JNZ column_56
 	CMPQ floatCall_k(BX), $0
-	JNE segment_55
+	JNE segment_57
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
@@ -727,19 +732,19 @@ rows8panels1_11:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 	MOVQ floatCall_stride(BX), R14
-segment_58:
+segment_60:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_59
+	JLE whole_61
 	MOVQ floatCall_k(BX), CX
-whole_59:
+whole_61:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_57:
+column_59:
 	VMOVUPS (SI), Z8
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -754,9 +759,9 @@ column_57:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_57
+	JNZ column_59
 	CMPQ floatCall_k(BX), $0
-	JNE segment_58
+	JNE segment_60
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -796,19 +801,19 @@ rows12panels1_12:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 	MOVQ floatCall_stride(BX), R14
-segment_61:
+segment_63:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_62
+	JLE whole_64
 	MOVQ floatCall_k(BX), CX
-whole_62:
+whole_64:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_60:
+column_62:
 	VMOVUPS (SI), Z12
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -827,9 +832,9 @@ column_60:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_60
+	JNZ column_62
 	CMPQ floatCall_k(BX), $0
-	JNE segment_61
+	JNE segment_63
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -881,19 +886,19 @@ rows16panels1_13:
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 	MOVQ floatCall_stride(BX), R14
-segment_64:
+segment_66:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_65
+	JLE whole_67
 	MOVQ floatCall_k(BX), CX
-whole_65:
+whole_67:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_63:
+column_65:
 	VMOVUPS (SI), Z16
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -916,9 +921,9 @@ column_63:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_63
+	JNZ column_65
 	CMPQ floatCall_k(BX), $0
-	JNE segment_64
+	JNE segment_66
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -954,6 +959,137 @@ column_63:
 	ADDQ floatCall_dstStride(BX), AX
 	VZEROUPPER
 	RET
+rows24panels1_14:
+	MOVQ floatCall_x(BX), R8
+	MOVQ floatCall_xStride(BX), R10
+	LEAQ (R10)(R10*2), R11
+	LEAQ (R10)(R10*4), R12
+	LEAQ (R11)(R10*4), R13
+	LEAQ (R8)(R10*8), R9
+	LEAQ (R9)(R10*8), DI
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	MOVQ floatCall_stride(BX), R14
+segment_69:
+	MOVQ floatCall_table(BX), AX
+	MOVQ (AX), SI
+	ADDQ floatCall_tableStep(BX), AX
+	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_segment(BX), CX
+	CMPQ CX, floatCall_k(BX)
+	JLE whole_70
+	MOVQ floatCall_k(BX), CX
+whole_70:
+	SUBQ CX, floatCall_k(BX)
+	MOVQ floatCall_ahead(BX), AX
+column_68:
+	VMOVUPS (SI), Z24
+	PREFETCHT1 (SI)(AX*1)
+	ADDQ R14, SI
+	VFMADD231PS.BCST (R8), Z24, Z0
+	VFMADD231PS.BCST (R8)(R10*1), Z24, Z1
+	VFMADD231PS.BCST (R8)(R10*2), Z24, Z2
+	VFMADD231PS.BCST (R8)(R11*1), Z24, Z3
+	VFMADD231PS.BCST (R8)(R10*4), Z24, Z4
+	VFMADD231PS.BCST (R8)(R12*1), Z24, Z5
+	VFMADD231PS.BCST (R8)(R11*2), Z24, Z6
+	VFMADD231PS.BCST (R8)(R13*1), Z24, Z7
+	VFMADD231PS.BCST (R9), Z24, Z8
+	VFMADD231PS.BCST (R9)(R10*1), Z24, Z9
+	VFMADD231PS.BCST (R9)(R10*2), Z24, Z10
+	VFMADD231PS.BCST (R9)(R11*1), Z24, Z11
+	VFMADD231PS.BCST (R9)(R10*4), Z24, Z12
+	VFMADD231PS.BCST (R9)(R12*1), Z24, Z13
+	VFMADD231PS.BCST (R9)(R11*2), Z24, Z14
+	VFMADD231PS.BCST (R9)(R13*1), Z24, Z15
+	VFMADD231PS.BCST (DI), Z24, Z16
+	VFMADD231PS.BCST (DI)(R10*1), Z24, Z17
+	VFMADD231PS.BCST (DI)(R10*2), Z24, Z18
+	VFMADD231PS.BCST (DI)(R11*1), Z24, Z19
+	VFMADD231PS.BCST (DI)(R10*4), Z24, Z20
+	VFMADD231PS.BCST (DI)(R12*1), Z24, Z21
+	VFMADD231PS.BCST (DI)(R11*2), Z24, Z22
+	VFMADD231PS.BCST (DI)(R13*1), Z24, Z23
+	ADDQ $4, R8
+	ADDQ $4, R9
+	ADDQ $4, DI
+	DECQ CX
+	JNZ column_68
+	CMPQ floatCall_k(BX), $0
+	JNE segment_69
+	MOVQ floatCall_dst(BX), AX
+	VMOVUPS Z0, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z1, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z2, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z3, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z4, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z5, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z6, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z7, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z8, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z9, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z10, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z11, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z12, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z13, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z14, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z15, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z16, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z17, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z18, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z19, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z20, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z21, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z22, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z23, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VZEROUPPER
+	RET
 
 // floatsF16AVX512 multiplies c.rows rows with c.panels panels (docs/arithmetic.md §6).
 // func floatsF16AVX512(c *floatCall)
@@ -962,72 +1098,77 @@ TEXT ·floatsF16AVX512(SB), NOSPLIT, $0-8
 	MOVQ floatCall_rows(BX), AX
 	MOVQ floatCall_panels(BX), CX
 	CMPQ AX, $1
-	JNE next_79
-	CMPQ CX, $1
-	JEQ rows1panels1_66
-next_79:
-	CMPQ AX, $1
-	JNE next_80
-	CMPQ CX, $4
-	JEQ rows1panels4_67
-next_80:
-	CMPQ AX, $2
-	JNE next_81
-	CMPQ CX, $1
-	JEQ rows2panels1_68
-next_81:
-	CMPQ AX, $2
-	JNE next_82
-	CMPQ CX, $4
-	JEQ rows2panels4_69
-next_82:
-	CMPQ AX, $3
-	JNE next_83
-	CMPQ CX, $1
-	JEQ rows3panels1_70
-next_83:
-	CMPQ AX, $3
-	JNE next_84
-	CMPQ CX, $4
-	JEQ rows3panels4_71
-next_84:
-	CMPQ AX, $4
 	JNE next_85
 	CMPQ CX, $1
-	JEQ rows4panels1_72
+	JEQ rows1panels1_71
 next_85:
-	CMPQ AX, $4
+	CMPQ AX, $1
 	JNE next_86
 	CMPQ CX, $4
-	JEQ rows4panels4_73
+	JEQ rows1panels4_72
 next_86:
-	CMPQ AX, $6
+	CMPQ AX, $2
 	JNE next_87
 	CMPQ CX, $1
-	JEQ rows6panels1_74
+	JEQ rows2panels1_73
 next_87:
-	CMPQ AX, $6
+	CMPQ AX, $2
 	JNE next_88
-	CMPQ CX, $2
-	JEQ rows6panels2_75
+	CMPQ CX, $4
+	JEQ rows2panels4_74
 next_88:
-	CMPQ AX, $8
+	CMPQ AX, $3
 	JNE next_89
 	CMPQ CX, $1
-	JEQ rows8panels1_76
+	JEQ rows3panels1_75
 next_89:
-	CMPQ AX, $12
+	CMPQ AX, $3
 	JNE next_90
-	CMPQ CX, $1
-	JEQ rows12panels1_77
+	CMPQ CX, $4
+	JEQ rows3panels4_76
 next_90:
-	CMPQ AX, $16
+	CMPQ AX, $4
 	JNE next_91
 	CMPQ CX, $1
-	JEQ rows16panels1_78
+	JEQ rows4panels1_77
 next_91:
+	CMPQ AX, $4
+	JNE next_92
+	CMPQ CX, $4
+	JEQ rows4panels4_78
+next_92:
+	CMPQ AX, $6
+	JNE next_93
+	CMPQ CX, $1
+	JEQ rows6panels1_79
+next_93:
+	CMPQ AX, $6
+	JNE next_94
+	CMPQ CX, $2
+	JEQ rows6panels2_80
+next_94:
+	CMPQ AX, $8
+	JNE next_95
+	CMPQ CX, $1
+	JEQ rows8panels1_81
+next_95:
+	CMPQ AX, $12
+	JNE next_96
+	CMPQ CX, $1
+	JEQ rows12panels1_82
+next_96:
+	CMPQ AX, $16
+	JNE next_97
+	CMPQ CX, $1
+	JEQ rows16panels1_83
+next_97:
+	CMPQ AX, $24
+	JNE next_98
+	CMPQ CX, $1
+	JEQ rows24panels1_84
+next_98:
 	UNDEF
-rows1panels1_66:
+rows1panels1_71:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -1036,19 +1177,19 @@ rows1panels1_66:
 	LEAQ (R8)(R10*8), R9
 	VPXORD Z0, Z0, Z0
 	MOVQ floatCall_stride(BX), R14
-segment_93:
+segment_100:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_94
+	JLE whole_101
 	MOVQ floatCall_k(BX), CX
-whole_94:
+whole_101:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_92:
+column_99:
 	VCVTPH2PS (SI), Z1
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -1056,15 +1197,15 @@ column_92:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_92
+	JNZ column_99
 	CMPQ floatCall_k(BX), $0
-	JNE segment_93
+	JNE segment_100
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
 	VZEROUPPER
 	RET
-rows1panels4_67:
+rows1panels4_72:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -1076,7 +1217,7 @@ rows1panels4_67:
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	MOVQ floatCall_stride(BX), R14
-segment_96:
+segment_103:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	MOVQ 8(AX), DI
@@ -1086,12 +1227,12 @@ segment_96:
 	MOVQ AX, floatCall_table(BX)
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_97
+	JLE whole_104
 	MOVQ floatCall_k(BX), CX
-whole_97:
+whole_104:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_95:
+column_102:
 	VCVTPH2PS (SI), Z4
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -1112,9 +1253,9 @@ column_95:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_95
+	JNZ column_102
 	CMPQ floatCall_k(BX), $0
-	JNE segment_96
+	JNE segment_103
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
@@ -1123,7 +1264,7 @@ column_95:
 	ADDQ floatCall_dstStride(BX), AX
 	VZEROUPPER
 	RET
-rows2panels1_68:
+rows2panels1_73:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -1133,19 +1274,19 @@ rows2panels1_68:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	MOVQ floatCall_stride(BX), R14
-segment_99:
+segment_106:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_100
+	JLE whole_107
 	MOVQ floatCall_k(BX), CX
-whole_100:
+whole_107:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_98:
+column_105:
 	VCVTPH2PS (SI), Z2
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -1154,9 +1295,9 @@ column_98:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_98
+	JNZ column_105
 	CMPQ floatCall_k(BX), $0
-	JNE segment_99
+	JNE segment_106
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -1164,7 +1305,7 @@ column_98:
 	ADDQ floatCall_dstStride(BX), AX
 	VZEROUPPER
 	RET
-rows2panels4_69:
+rows2panels4_74:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -1180,7 +1321,7 @@ rows2panels4_69:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 	MOVQ floatCall_stride(BX), R14
-segment_102:
+segment_109:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	MOVQ 8(AX), DI
@@ -1190,12 +1331,12 @@ segment_102:
 	MOVQ AX, floatCall_table(BX)
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_103
+	JLE whole_110
 	MOVQ floatCall_k(BX), CX
-whole_103:
+whole_110:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_101:
+column_108:
 	VCVTPH2PS (SI), Z8
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -1221,9 +1362,9 @@ column_101:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_101
+	JNZ column_108
 	CMPQ floatCall_k(BX), $0
-	JNE segment_102
+	JNE segment_109
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
@@ -1237,7 +1378,7 @@ column_101:
 	ADDQ floatCall_dstStride(BX), AX
 	VZEROUPPER
 	RET
-rows3panels1_70:
+rows3panels1_75:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -1248,19 +1389,19 @@ rows3panels1_70:
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	MOVQ floatCall_stride(BX), R14
-segment_105:
+segment_112:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_106
+	JLE whole_113
 	MOVQ floatCall_k(BX), CX
-whole_106:
+whole_113:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_104:
+column_111:
 	VCVTPH2PS (SI), Z3
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -1270,9 +1411,9 @@ column_104:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_104
+	JNZ column_111
 	CMPQ floatCall_k(BX), $0
-	JNE segment_105
+	JNE segment_112
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -1282,7 +1423,7 @@ column_104:
 	ADDQ floatCall_dstStride(BX), AX
 	VZEROUPPER
 	RET
-rows3panels4_71:
+rows3panels4_76:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -1302,7 +1443,7 @@ rows3panels4_71:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 	MOVQ floatCall_stride(BX), R14
-segment_108:
+segment_115:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	MOVQ 8(AX), DI
@@ -1312,12 +1453,12 @@ segment_108:
 	MOVQ AX, floatCall_table(BX)
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_109
+	JLE whole_116
 	MOVQ floatCall_k(BX), CX
-whole_109:
+whole_116:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_107:
+column_114:
 	VCVTPH2PS (SI), Z12
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -1348,9 +1489,9 @@ column_107:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_107
+	JNZ column_114
 	CMPQ floatCall_k(BX), $0
-	JNE segment_108
+	JNE segment_115
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
@@ -1369,7 +1510,7 @@ column_107:
 	ADDQ floatCall_dstStride(BX), AX
 	VZEROUPPER
 	RET
-rows4panels1_72:
+rows4panels1_77:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -1381,19 +1522,19 @@ rows4panels1_72:
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	MOVQ floatCall_stride(BX), R14
-segment_111:
+segment_118:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_112
+	JLE whole_119
 	MOVQ floatCall_k(BX), CX
-whole_112:
+whole_119:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_110:
+column_117:
 	VCVTPH2PS (SI), Z4
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -1404,9 +1545,9 @@ column_110:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_110
+	JNZ column_117
 	CMPQ floatCall_k(BX), $0
-	JNE segment_111
+	JNE segment_118
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -1418,7 +1559,7 @@ column_110:
 	ADDQ floatCall_dstStride(BX), AX
 	VZEROUPPER
 	RET
-rows4panels4_73:
+rows4panels4_78:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -1442,7 +1583,7 @@ rows4panels4_73:
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 	MOVQ floatCall_stride(BX), R14
-segment_114:
+segment_121:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	MOVQ 8(AX), DI
@@ -1452,12 +1593,12 @@ segment_114:
 	MOVQ AX, floatCall_table(BX)
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_115
+	JLE whole_122
 	MOVQ floatCall_k(BX), CX
-whole_115:
+whole_122:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_113:
+column_120:
 	VCVTPH2PS (SI), Z16
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -1493,9 +1634,9 @@ column_113:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_113
+	JNZ column_120
 	CMPQ floatCall_k(BX), $0
-	JNE segment_114
+	JNE segment_121
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
@@ -1519,7 +1660,7 @@ column_113:
 	ADDQ floatCall_dstStride(BX), AX
 	VZEROUPPER
 	RET
-rows6panels1_74:
+rows6panels1_79:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -1533,19 +1674,19 @@ rows6panels1_74:
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 	MOVQ floatCall_stride(BX), R14
-segment_117:
+segment_124:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_118
+	JLE whole_125
 	MOVQ floatCall_k(BX), CX
-whole_118:
+whole_125:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_116:
+column_123:
 	VCVTPH2PS (SI), Z6
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -1558,9 +1699,9 @@ column_116:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_116
+	JNZ column_123
 	CMPQ floatCall_k(BX), $0
-	JNE segment_117
+	JNE segment_124
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -1576,7 +1717,7 @@ column_116:
 	ADDQ floatCall_dstStride(BX), AX
 	VZEROUPPER
 	RET
-rows6panels2_75:
+rows6panels2_80:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -1596,7 +1737,7 @@ rows6panels2_75:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 	MOVQ floatCall_stride(BX), R14
-segment_120:
+segment_127:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	MOVQ 8(AX), DI
@@ -1604,12 +1745,12 @@ segment_120:
 	MOVQ AX, floatCall_table(BX)
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_121
+	JLE whole_128
 	MOVQ floatCall_k(BX), CX
-whole_121:
+whole_128:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_119:
+column_126:
 	VCVTPH2PS (SI), Z12
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -1637,9 +1778,9 @@ column_119:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_119
+	JNZ column_126
 	CMPQ floatCall_k(BX), $0
-	JNE segment_120
+	JNE segment_127
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
@@ -1661,7 +1802,7 @@ column_119:
 	ADDQ floatCall_dstStride(BX), AX
 	VZEROUPPER
 	RET
-rows8panels1_76:
+rows8panels1_81:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -1677,19 +1818,19 @@ rows8panels1_76:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 	MOVQ floatCall_stride(BX), R14
-segment_123:
+segment_130:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_124
+	JLE whole_131
 	MOVQ floatCall_k(BX), CX
-whole_124:
+whole_131:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_122:
+column_129:
 	VCVTPH2PS (SI), Z8
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -1704,9 +1845,9 @@ column_122:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_122
+	JNZ column_129
 	CMPQ floatCall_k(BX), $0
-	JNE segment_123
+	JNE segment_130
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -1726,7 +1867,7 @@ column_122:
 	ADDQ floatCall_dstStride(BX), AX
 	VZEROUPPER
 	RET
-rows12panels1_77:
+rows12panels1_82:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -1746,19 +1887,19 @@ rows12panels1_77:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 	MOVQ floatCall_stride(BX), R14
-segment_126:
+segment_133:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_127
+	JLE whole_134
 	MOVQ floatCall_k(BX), CX
-whole_127:
+whole_134:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_125:
+column_132:
 	VCVTPH2PS (SI), Z12
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -1777,9 +1918,9 @@ column_125:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_125
+	JNZ column_132
 	CMPQ floatCall_k(BX), $0
-	JNE segment_126
+	JNE segment_133
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -1807,7 +1948,7 @@ column_125:
 	ADDQ floatCall_dstStride(BX), AX
 	VZEROUPPER
 	RET
-rows16panels1_78:
+rows16panels1_83:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -1831,19 +1972,19 @@ rows16panels1_78:
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 	MOVQ floatCall_stride(BX), R14
-segment_129:
+segment_136:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_130
+	JLE whole_137
 	MOVQ floatCall_k(BX), CX
-whole_130:
+whole_137:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_128:
+column_135:
 	VCVTPH2PS (SI), Z16
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -1866,9 +2007,9 @@ column_128:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_128
+	JNZ column_135
 	CMPQ floatCall_k(BX), $0
-	JNE segment_129
+	JNE segment_136
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -1904,6 +2045,137 @@ column_128:
 	ADDQ floatCall_dstStride(BX), AX
 	VZEROUPPER
 	RET
+rows24panels1_84:
+	MOVQ floatCall_x(BX), R8
+	MOVQ floatCall_xStride(BX), R10
+	LEAQ (R10)(R10*2), R11
+	LEAQ (R10)(R10*4), R12
+	LEAQ (R11)(R10*4), R13
+	LEAQ (R8)(R10*8), R9
+	LEAQ (R9)(R10*8), DI
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	MOVQ floatCall_stride(BX), R14
+segment_139:
+	MOVQ floatCall_table(BX), AX
+	MOVQ (AX), SI
+	ADDQ floatCall_tableStep(BX), AX
+	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_segment(BX), CX
+	CMPQ CX, floatCall_k(BX)
+	JLE whole_140
+	MOVQ floatCall_k(BX), CX
+whole_140:
+	SUBQ CX, floatCall_k(BX)
+	MOVQ floatCall_ahead(BX), AX
+column_138:
+	VCVTPH2PS (SI), Z24
+	PREFETCHT1 (SI)(AX*1)
+	ADDQ R14, SI
+	VFMADD231PS.BCST (R8), Z24, Z0
+	VFMADD231PS.BCST (R8)(R10*1), Z24, Z1
+	VFMADD231PS.BCST (R8)(R10*2), Z24, Z2
+	VFMADD231PS.BCST (R8)(R11*1), Z24, Z3
+	VFMADD231PS.BCST (R8)(R10*4), Z24, Z4
+	VFMADD231PS.BCST (R8)(R12*1), Z24, Z5
+	VFMADD231PS.BCST (R8)(R11*2), Z24, Z6
+	VFMADD231PS.BCST (R8)(R13*1), Z24, Z7
+	VFMADD231PS.BCST (R9), Z24, Z8
+	VFMADD231PS.BCST (R9)(R10*1), Z24, Z9
+	VFMADD231PS.BCST (R9)(R10*2), Z24, Z10
+	VFMADD231PS.BCST (R9)(R11*1), Z24, Z11
+	VFMADD231PS.BCST (R9)(R10*4), Z24, Z12
+	VFMADD231PS.BCST (R9)(R12*1), Z24, Z13
+	VFMADD231PS.BCST (R9)(R11*2), Z24, Z14
+	VFMADD231PS.BCST (R9)(R13*1), Z24, Z15
+	VFMADD231PS.BCST (DI), Z24, Z16
+	VFMADD231PS.BCST (DI)(R10*1), Z24, Z17
+	VFMADD231PS.BCST (DI)(R10*2), Z24, Z18
+	VFMADD231PS.BCST (DI)(R11*1), Z24, Z19
+	VFMADD231PS.BCST (DI)(R10*4), Z24, Z20
+	VFMADD231PS.BCST (DI)(R12*1), Z24, Z21
+	VFMADD231PS.BCST (DI)(R11*2), Z24, Z22
+	VFMADD231PS.BCST (DI)(R13*1), Z24, Z23
+	ADDQ $4, R8
+	ADDQ $4, R9
+	ADDQ $4, DI
+	DECQ CX
+	JNZ column_138
+	CMPQ floatCall_k(BX), $0
+	JNE segment_139
+	MOVQ floatCall_dst(BX), AX
+	VMOVUPS Z0, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z1, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z2, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z3, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z4, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z5, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z6, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z7, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z8, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z9, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z10, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z11, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z12, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z13, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z14, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z15, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z16, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z17, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z18, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z19, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z20, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z21, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z22, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z23, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VZEROUPPER
+	RET
 
 // floatsBF16AVX512 multiplies c.rows rows with c.panels panels (docs/arithmetic.md §6).
 // func floatsBF16AVX512(c *floatCall)
@@ -1912,72 +2184,77 @@ TEXT ·floatsBF16AVX512(SB), NOSPLIT, $0-8
 	MOVQ floatCall_rows(BX), AX
 	MOVQ floatCall_panels(BX), CX
 	CMPQ AX, $1
-	JNE next_144
-	CMPQ CX, $1
-	JEQ rows1panels1_131
-next_144:
-	CMPQ AX, $1
-	JNE next_145
-	CMPQ CX, $4
-	JEQ rows1panels4_132
-next_145:
-	CMPQ AX, $2
-	JNE next_146
-	CMPQ CX, $1
-	JEQ rows2panels1_133
-next_146:
-	CMPQ AX, $2
-	JNE next_147
-	CMPQ CX, $4
-	JEQ rows2panels4_134
-next_147:
-	CMPQ AX, $3
-	JNE next_148
-	CMPQ CX, $1
-	JEQ rows3panels1_135
-next_148:
-	CMPQ AX, $3
-	JNE next_149
-	CMPQ CX, $4
-	JEQ rows3panels4_136
-next_149:
-	CMPQ AX, $4
-	JNE next_150
-	CMPQ CX, $1
-	JEQ rows4panels1_137
-next_150:
-	CMPQ AX, $4
-	JNE next_151
-	CMPQ CX, $4
-	JEQ rows4panels4_138
-next_151:
-	CMPQ AX, $6
-	JNE next_152
-	CMPQ CX, $1
-	JEQ rows6panels1_139
-next_152:
-	CMPQ AX, $6
-	JNE next_153
-	CMPQ CX, $2
-	JEQ rows6panels2_140
-next_153:
-	CMPQ AX, $8
-	JNE next_154
-	CMPQ CX, $1
-	JEQ rows8panels1_141
-next_154:
-	CMPQ AX, $12
 	JNE next_155
 	CMPQ CX, $1
-	JEQ rows12panels1_142
+	JEQ rows1panels1_141
 next_155:
-	CMPQ AX, $16
+	CMPQ AX, $1
 	JNE next_156
-	CMPQ CX, $1
-	JEQ rows16panels1_143
+	CMPQ CX, $4
+	JEQ rows1panels4_142
 next_156:
+	CMPQ AX, $2
+	JNE next_157
+	CMPQ CX, $1
+	JEQ rows2panels1_143
+next_157:
+	CMPQ AX, $2
+	JNE next_158
+	CMPQ CX, $4
+	JEQ rows2panels4_144
+next_158:
+	CMPQ AX, $3
+	JNE next_159
+	CMPQ CX, $1
+	JEQ rows3panels1_145
+next_159:
+	CMPQ AX, $3
+	JNE next_160
+	CMPQ CX, $4
+	JEQ rows3panels4_146
+next_160:
+	CMPQ AX, $4
+	JNE next_161
+	CMPQ CX, $1
+	JEQ rows4panels1_147
+next_161:
+	CMPQ AX, $4
+	JNE next_162
+	CMPQ CX, $4
+	JEQ rows4panels4_148
+next_162:
+	CMPQ AX, $6
+	JNE next_163
+	CMPQ CX, $1
+	JEQ rows6panels1_149
+next_163:
+	CMPQ AX, $6
+	JNE next_164
+	CMPQ CX, $2
+	JEQ rows6panels2_150
+next_164:
+	CMPQ AX, $8
+	JNE next_165
+	CMPQ CX, $1
+	JEQ rows8panels1_151
+next_165:
+	CMPQ AX, $12
+	JNE next_166
+	CMPQ CX, $1
+	JEQ rows12panels1_152
+next_166:
+	CMPQ AX, $16
+	JNE next_167
+	CMPQ CX, $1
+	JEQ rows16panels1_153
+next_167:
+	CMPQ AX, $24
+	JNE next_168
+	CMPQ CX, $1
+	JEQ rows24panels1_154
+next_168:
 	UNDEF
-rows1panels1_131:
+rows1panels1_141:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -1986,19 +2263,19 @@ rows1panels1_131:
 	LEAQ (R8)(R10*8), R9
 	VPXORD Z0, Z0, Z0
 	MOVQ floatCall_stride(BX), R14
-segment_158:
+segment_170:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_159
+	JLE whole_171
 	MOVQ floatCall_k(BX), CX
-whole_159:
+whole_171:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_157:
+column_169:
 	VPMOVZXWD (SI), Z1
 	VPSLLD $16, Z1, Z1
 	PREFETCHT1 (SI)(AX*1)
@@ -2007,15 +2284,15 @@ column_157:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_157
+	JNZ column_169
 	CMPQ floatCall_k(BX), $0
-	JNE segment_158
+	JNE segment_170
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
 	VZEROUPPER
 	RET
-rows1panels4_132:
+rows1panels4_142:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -2027,7 +2304,7 @@ rows1panels4_132:
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	MOVQ floatCall_stride(BX), R14
-segment_161:
+segment_173:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	MOVQ 8(AX), DI
@@ -2037,12 +2314,12 @@ segment_161:
 	MOVQ AX, floatCall_table(BX)
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_162
+	JLE whole_174
 	MOVQ floatCall_k(BX), CX
-whole_162:
+whole_174:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_160:
+column_172:
 	VPMOVZXWD (SI), Z4
 	VPSLLD $16, Z4, Z4
 	PREFETCHT1 (SI)(AX*1)
@@ -2067,9 +2344,9 @@ column_160:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_160
+	JNZ column_172
 	CMPQ floatCall_k(BX), $0
-	JNE segment_161
+	JNE segment_173
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
@@ -2078,7 +2355,7 @@ column_160:
 	ADDQ floatCall_dstStride(BX), AX
 	VZEROUPPER
 	RET
-rows2panels1_133:
+rows2panels1_143:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -2088,19 +2365,19 @@ rows2panels1_133:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	MOVQ floatCall_stride(BX), R14
-segment_164:
+segment_176:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_165
+	JLE whole_177
 	MOVQ floatCall_k(BX), CX
-whole_165:
+whole_177:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_163:
+column_175:
 	VPMOVZXWD (SI), Z2
 	VPSLLD $16, Z2, Z2
 	PREFETCHT1 (SI)(AX*1)
@@ -2110,9 +2387,9 @@ column_163:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_163
+	JNZ column_175
 	CMPQ floatCall_k(BX), $0
-	JNE segment_164
+	JNE segment_176
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -2120,7 +2397,7 @@ column_163:
 	ADDQ floatCall_dstStride(BX), AX
 	VZEROUPPER
 	RET
-rows2panels4_134:
+rows2panels4_144:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -2136,7 +2413,7 @@ rows2panels4_134:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 	MOVQ floatCall_stride(BX), R14
-segment_167:
+segment_179:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	MOVQ 8(AX), DI
@@ -2146,12 +2423,12 @@ segment_167:
 	MOVQ AX, floatCall_table(BX)
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_168
+	JLE whole_180
 	MOVQ floatCall_k(BX), CX
-whole_168:
+whole_180:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_166:
+column_178:
 	VPMOVZXWD (SI), Z8
 	VPSLLD $16, Z8, Z8
 	PREFETCHT1 (SI)(AX*1)
@@ -2181,9 +2458,9 @@ column_166:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_166
+	JNZ column_178
 	CMPQ floatCall_k(BX), $0
-	JNE segment_167
+	JNE segment_179
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
@@ -2197,7 +2474,7 @@ column_166:
 	ADDQ floatCall_dstStride(BX), AX
 	VZEROUPPER
 	RET
-rows3panels1_135:
+rows3panels1_145:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -2208,19 +2485,19 @@ rows3panels1_135:
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	MOVQ floatCall_stride(BX), R14
-segment_170:
+segment_182:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_171
+	JLE whole_183
 	MOVQ floatCall_k(BX), CX
-whole_171:
+whole_183:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_169:
+column_181:
 	VPMOVZXWD (SI), Z3
 	VPSLLD $16, Z3, Z3
 	PREFETCHT1 (SI)(AX*1)
@@ -2231,9 +2508,9 @@ column_169:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_169
+	JNZ column_181
 	CMPQ floatCall_k(BX), $0
-	JNE segment_170
+	JNE segment_182
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -2243,7 +2520,7 @@ column_169:
 	ADDQ floatCall_dstStride(BX), AX
 	VZEROUPPER
 	RET
-rows3panels4_136:
+rows3panels4_146:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -2263,7 +2540,7 @@ rows3panels4_136:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 	MOVQ floatCall_stride(BX), R14
-segment_173:
+segment_185:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	MOVQ 8(AX), DI
@@ -2273,12 +2550,12 @@ segment_173:
 	MOVQ AX, floatCall_table(BX)
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_174
+	JLE whole_186
 	MOVQ floatCall_k(BX), CX
-whole_174:
+whole_186:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_172:
+column_184:
 	VPMOVZXWD (SI), Z12
 	VPSLLD $16, Z12, Z12
 	PREFETCHT1 (SI)(AX*1)
@@ -2313,9 +2590,9 @@ column_172:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_172
+	JNZ column_184
 	CMPQ floatCall_k(BX), $0
-	JNE segment_173
+	JNE segment_185
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
@@ -2334,7 +2611,7 @@ column_172:
 	ADDQ floatCall_dstStride(BX), AX
 	VZEROUPPER
 	RET
-rows4panels1_137:
+rows4panels1_147:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -2346,19 +2623,19 @@ rows4panels1_137:
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	MOVQ floatCall_stride(BX), R14
-segment_176:
+segment_188:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_177
+	JLE whole_189
 	MOVQ floatCall_k(BX), CX
-whole_177:
+whole_189:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_175:
+column_187:
 	VPMOVZXWD (SI), Z4
 	VPSLLD $16, Z4, Z4
 	PREFETCHT1 (SI)(AX*1)
@@ -2370,9 +2647,9 @@ column_175:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_175
+	JNZ column_187
 	CMPQ floatCall_k(BX), $0
-	JNE segment_176
+	JNE segment_188
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -2384,7 +2661,7 @@ column_175:
 	ADDQ floatCall_dstStride(BX), AX
 	VZEROUPPER
 	RET
-rows4panels4_138:
+rows4panels4_148:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -2408,7 +2685,7 @@ rows4panels4_138:
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 	MOVQ floatCall_stride(BX), R14
-segment_179:
+segment_191:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	MOVQ 8(AX), DI
@@ -2418,12 +2695,12 @@ segment_179:
 	MOVQ AX, floatCall_table(BX)
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_180
+	JLE whole_192
 	MOVQ floatCall_k(BX), CX
-whole_180:
+whole_192:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_178:
+column_190:
 	VPMOVZXWD (SI), Z16
 	VPSLLD $16, Z16, Z16
 	PREFETCHT1 (SI)(AX*1)
@@ -2463,9 +2740,9 @@ column_178:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_178
+	JNZ column_190
 	CMPQ floatCall_k(BX), $0
-	JNE segment_179
+	JNE segment_191
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
@@ -2489,7 +2766,7 @@ column_178:
 	ADDQ floatCall_dstStride(BX), AX
 	VZEROUPPER
 	RET
-rows6panels1_139:
+rows6panels1_149:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -2503,19 +2780,19 @@ rows6panels1_139:
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 	MOVQ floatCall_stride(BX), R14
-segment_182:
+segment_194:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_183
+	JLE whole_195
 	MOVQ floatCall_k(BX), CX
-whole_183:
+whole_195:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_181:
+column_193:
 	VPMOVZXWD (SI), Z6
 	VPSLLD $16, Z6, Z6
 	PREFETCHT1 (SI)(AX*1)
@@ -2529,9 +2806,9 @@ column_181:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_181
+	JNZ column_193
 	CMPQ floatCall_k(BX), $0
-	JNE segment_182
+	JNE segment_194
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -2547,7 +2824,7 @@ column_181:
 	ADDQ floatCall_dstStride(BX), AX
 	VZEROUPPER
 	RET
-rows6panels2_140:
+rows6panels2_150:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -2567,7 +2844,7 @@ rows6panels2_140:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 	MOVQ floatCall_stride(BX), R14
-segment_185:
+segment_197:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	MOVQ 8(AX), DI
@@ -2575,12 +2852,12 @@ segment_185:
 	MOVQ AX, floatCall_table(BX)
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_186
+	JLE whole_198
 	MOVQ floatCall_k(BX), CX
-whole_186:
+whole_198:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_184:
+column_196:
 	VPMOVZXWD (SI), Z12
 	VPSLLD $16, Z12, Z12
 	PREFETCHT1 (SI)(AX*1)
@@ -2610,9 +2887,9 @@ column_184:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_184
+	JNZ column_196
 	CMPQ floatCall_k(BX), $0
-	JNE segment_185
+	JNE segment_197
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
@@ -2634,7 +2911,7 @@ column_184:
 	ADDQ floatCall_dstStride(BX), AX
 	VZEROUPPER
 	RET
-rows8panels1_141:
+rows8panels1_151:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -2650,19 +2927,19 @@ rows8panels1_141:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 	MOVQ floatCall_stride(BX), R14
-segment_188:
+segment_200:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_189
+	JLE whole_201
 	MOVQ floatCall_k(BX), CX
-whole_189:
+whole_201:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_187:
+column_199:
 	VPMOVZXWD (SI), Z8
 	VPSLLD $16, Z8, Z8
 	PREFETCHT1 (SI)(AX*1)
@@ -2678,9 +2955,9 @@ column_187:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_187
+	JNZ column_199
 	CMPQ floatCall_k(BX), $0
-	JNE segment_188
+	JNE segment_200
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -2700,7 +2977,7 @@ column_187:
 	ADDQ floatCall_dstStride(BX), AX
 	VZEROUPPER
 	RET
-rows12panels1_142:
+rows12panels1_152:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -2720,19 +2997,19 @@ rows12panels1_142:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 	MOVQ floatCall_stride(BX), R14
-segment_191:
+segment_203:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_192
+	JLE whole_204
 	MOVQ floatCall_k(BX), CX
-whole_192:
+whole_204:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_190:
+column_202:
 	VPMOVZXWD (SI), Z12
 	VPSLLD $16, Z12, Z12
 	PREFETCHT1 (SI)(AX*1)
@@ -2752,9 +3029,9 @@ column_190:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_190
+	JNZ column_202
 	CMPQ floatCall_k(BX), $0
-	JNE segment_191
+	JNE segment_203
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -2782,7 +3059,7 @@ column_190:
 	ADDQ floatCall_dstStride(BX), AX
 	VZEROUPPER
 	RET
-rows16panels1_143:
+rows16panels1_153:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -2806,19 +3083,19 @@ rows16panels1_143:
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 	MOVQ floatCall_stride(BX), R14
-segment_194:
+segment_206:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_195
+	JLE whole_207
 	MOVQ floatCall_k(BX), CX
-whole_195:
+whole_207:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_193:
+column_205:
 	VPMOVZXWD (SI), Z16
 	VPSLLD $16, Z16, Z16
 	PREFETCHT1 (SI)(AX*1)
@@ -2842,9 +3119,9 @@ column_193:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_193
+	JNZ column_205
 	CMPQ floatCall_k(BX), $0
-	JNE segment_194
+	JNE segment_206
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -2877,6 +3154,138 @@ column_193:
 	VMOVUPS Z14, (AX)
 	ADDQ floatCall_dstStride(BX), AX
 	VMOVUPS Z15, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VZEROUPPER
+	RET
+rows24panels1_154:
+	MOVQ floatCall_x(BX), R8
+	MOVQ floatCall_xStride(BX), R10
+	LEAQ (R10)(R10*2), R11
+	LEAQ (R10)(R10*4), R12
+	LEAQ (R11)(R10*4), R13
+	LEAQ (R8)(R10*8), R9
+	LEAQ (R9)(R10*8), DI
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	MOVQ floatCall_stride(BX), R14
+segment_209:
+	MOVQ floatCall_table(BX), AX
+	MOVQ (AX), SI
+	ADDQ floatCall_tableStep(BX), AX
+	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_segment(BX), CX
+	CMPQ CX, floatCall_k(BX)
+	JLE whole_210
+	MOVQ floatCall_k(BX), CX
+whole_210:
+	SUBQ CX, floatCall_k(BX)
+	MOVQ floatCall_ahead(BX), AX
+column_208:
+	VPMOVZXWD (SI), Z24
+	VPSLLD $16, Z24, Z24
+	PREFETCHT1 (SI)(AX*1)
+	ADDQ R14, SI
+	VFMADD231PS.BCST (R8), Z24, Z0
+	VFMADD231PS.BCST (R8)(R10*1), Z24, Z1
+	VFMADD231PS.BCST (R8)(R10*2), Z24, Z2
+	VFMADD231PS.BCST (R8)(R11*1), Z24, Z3
+	VFMADD231PS.BCST (R8)(R10*4), Z24, Z4
+	VFMADD231PS.BCST (R8)(R12*1), Z24, Z5
+	VFMADD231PS.BCST (R8)(R11*2), Z24, Z6
+	VFMADD231PS.BCST (R8)(R13*1), Z24, Z7
+	VFMADD231PS.BCST (R9), Z24, Z8
+	VFMADD231PS.BCST (R9)(R10*1), Z24, Z9
+	VFMADD231PS.BCST (R9)(R10*2), Z24, Z10
+	VFMADD231PS.BCST (R9)(R11*1), Z24, Z11
+	VFMADD231PS.BCST (R9)(R10*4), Z24, Z12
+	VFMADD231PS.BCST (R9)(R12*1), Z24, Z13
+	VFMADD231PS.BCST (R9)(R11*2), Z24, Z14
+	VFMADD231PS.BCST (R9)(R13*1), Z24, Z15
+	VFMADD231PS.BCST (DI), Z24, Z16
+	VFMADD231PS.BCST (DI)(R10*1), Z24, Z17
+	VFMADD231PS.BCST (DI)(R10*2), Z24, Z18
+	VFMADD231PS.BCST (DI)(R11*1), Z24, Z19
+	VFMADD231PS.BCST (DI)(R10*4), Z24, Z20
+	VFMADD231PS.BCST (DI)(R12*1), Z24, Z21
+	VFMADD231PS.BCST (DI)(R11*2), Z24, Z22
+	VFMADD231PS.BCST (DI)(R13*1), Z24, Z23
+	ADDQ $4, R8
+	ADDQ $4, R9
+	ADDQ $4, DI
+	DECQ CX
+	JNZ column_208
+	CMPQ floatCall_k(BX), $0
+	JNE segment_209
+	MOVQ floatCall_dst(BX), AX
+	VMOVUPS Z0, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z1, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z2, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z3, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z4, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z5, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z6, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z7, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z8, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z9, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z10, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z11, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z12, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z13, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z14, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z15, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z16, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z17, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z18, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z19, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z20, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z21, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z22, (AX)
+	ADDQ floatCall_dstStride(BX), AX
+	VMOVUPS Z23, (AX)
 	ADDQ floatCall_dstStride(BX), AX
 	VZEROUPPER
 	RET

@@ -2,6 +2,8 @@ package cpu
 
 //go:generate go run ./gen
 
+import "unsafe"
+
 // kernels are the inner loops of a level. Those of generic are the specification of all.
 type kernels interface {
 	gemmBlocks(dst []float32, stride int, p panels, x tile, cols int)
@@ -18,8 +20,10 @@ type kernels interface {
 	softcap(x []float32, limit float32)
 	halves(dst []uint16, x []float32)
 	softmax(scores []float32, lo, hi int, scale, limit float32) (top, sum float32)
+	mergeSums(a, b, top, sum, partTop, partSum []float32)
 	mix(dst, x []float32, a, b float32)
 	divide(dst, x []float32, divisor float32)
+	fetch(p unsafe.Pointer, bytes int) // into the second level's cache, soon
 }
 
 // generic is plain Go.
@@ -36,6 +40,12 @@ func (generic) gemmFloats(dst []float32, stride int, w floatPanels, x floatRows)
 func (generic) unpack(dst []byte, l layout, numbers []byte, cols int) {
 	unpackNumbers(dst, l, numbers, cols)
 }
+
+func (generic) mergeSums(a, b, top, sum, partTop, partSum []float32) {
+	mergeSumsRow(a, b, top, sum, partTop, partSum)
+}
+
+func (generic) fetch(unsafe.Pointer, int) {}
 
 func (generic) unpacks(kind) bool { return false }
 

@@ -204,8 +204,8 @@ func softcapRow(x []float32, limit float32) {
 
 // mixRow is dst = x·b + dst·a, where dst·a is rounded.
 func mixRow(dst, x []float32, a, b float32) {
-	for i, v := range x {
-		dst[i] = fma32(v, b, mul32(dst[i], a))
+	for i, v := range dst {
+		dst[i] = fma32(x[i], b, mul32(v, a))
 	}
 }
 

@@ -149,13 +149,83 @@ halves_7:
 	VZEROUPPER
 	RET
 
+// mergeAVX2: of parts of the context
+TEXT ·mergeAVX2(SB), NOSPLIT, $0-56
+	MOVQ a+0(FP), DI
+	MOVQ b+8(FP), SI
+	MOVQ top+16(FP), DX
+	MOVQ sum+24(FP), R8
+	MOVQ partTop+32(FP), R9
+	MOVQ partSum+40(FP), R10
+	MOVQ n+48(FP), CX
+merge_8:
+	VMOVUPS (DX), Y0
+	VMOVUPS (R9), Y1
+	VMAXPS Y0, Y1, Y2
+	VMOVUPS Y2, (DX)
+	VSUBPS Y2, Y0, Y0
+	VSUBPS Y2, Y1, Y1
+	VMOVUPS c_expMax<>(SB), Y5
+	VMINPS Y0, Y5, Y5
+	VMULPS c_log2E<>(SB), Y5, Y6
+	VROUNDPS $8, Y6, Y6
+	VFNMADD231PS c_ln2High<>(SB), Y6, Y5
+	VFNMADD231PS c_ln2Low<>(SB), Y6, Y5
+	VCVTPS2DQ Y6, Y6
+	VPSLLD $23, Y6, Y6
+	VMOVUPS c_expC6<>(SB), Y3
+	VFMADD213PS c_expC5<>(SB), Y5, Y3
+	VFMADD213PS c_expC4<>(SB), Y5, Y3
+	VFMADD213PS c_expC3<>(SB), Y5, Y3
+	VFMADD213PS c_expC2<>(SB), Y5, Y3
+	VFMADD213PS c_expC1<>(SB), Y5, Y3
+	VFMADD213PS c_one<>(SB), Y5, Y3
+	VFMADD213PS c_one<>(SB), Y5, Y3
+	VPADDD Y6, Y3, Y3
+	VCMPPS $5, c_expMin<>(SB), Y0, Y5
+	VANDPS Y5, Y3, Y3
+	VMOVUPS c_expMax<>(SB), Y5
+	VMINPS Y1, Y5, Y5
+	VMULPS c_log2E<>(SB), Y5, Y6
+	VROUNDPS $8, Y6, Y6
+	VFNMADD231PS c_ln2High<>(SB), Y6, Y5
+	VFNMADD231PS c_ln2Low<>(SB), Y6, Y5
+	VCVTPS2DQ Y6, Y6
+	VPSLLD $23, Y6, Y6
+	VMOVUPS c_expC6<>(SB), Y4
+	VFMADD213PS c_expC5<>(SB), Y5, Y4
+	VFMADD213PS c_expC4<>(SB), Y5, Y4
+	VFMADD213PS c_expC3<>(SB), Y5, Y4
+	VFMADD213PS c_expC2<>(SB), Y5, Y4
+	VFMADD213PS c_expC1<>(SB), Y5, Y4
+	VFMADD213PS c_one<>(SB), Y5, Y4
+	VFMADD213PS c_one<>(SB), Y5, Y4
+	VPADDD Y6, Y4, Y4
+	VCMPPS $5, c_expMin<>(SB), Y1, Y5
+	VANDPS Y5, Y4, Y4
+	VMOVUPS Y3, (DI)
+	VMOVUPS Y4, (SI)
+	VMULPS (R8), Y3, Y3
+	VFMADD231PS (R10), Y4, Y3
+	VMOVUPS Y3, (R8)
+	ADDQ $32, DI
+	ADDQ $32, SI
+	ADDQ $32, DX
+	ADDQ $32, R8
+	ADDQ $32, R9
+	ADDQ $32, R10
+	SUBQ $8, CX
+	JNZ merge_8
+	VZEROUPPER
+	RET
+
 // siluAVX2: dst = silu(gate) · up
 TEXT ·siluAVX2(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), DI
 	MOVQ gate+8(FP), SI
 	MOVQ up+16(FP), DX
 	MOVQ n+24(FP), CX
-silu_8:
+silu_9:
 	VMOVUPS (SI), Y0
 	VXORPS c_sign<>(SB), Y0, Y1
 	VMOVUPS c_expMax<>(SB), Y3
@@ -185,7 +255,7 @@ silu_8:
 	ADDQ $32, SI
 	ADDQ $32, DX
 	SUBQ $8, CX
-	JNZ silu_8
+	JNZ silu_9
 	VZEROUPPER
 	RET
 
@@ -195,7 +265,7 @@ TEXT ·geluAVX2(SB), NOSPLIT, $0-32
 	MOVQ gate+8(FP), SI
 	MOVQ up+16(FP), DX
 	MOVQ n+24(FP), CX
-gelu_9:
+gelu_10:
 	VMOVUPS (SI), Y0
 	VMULPS Y0, Y0, Y1
 	VMOVUPS c_geluCubic<>(SB), Y2
@@ -229,7 +299,7 @@ gelu_9:
 	ADDQ $32, SI
 	ADDQ $32, DX
 	SUBQ $8, CX
-	JNZ gelu_9
+	JNZ gelu_10
 	VZEROUPPER
 	RET
 
@@ -239,7 +309,7 @@ TEXT ·rotatePairsAVX2(SB), NOSPLIT, $0-32
 	MOVQ cos+8(FP), SI
 	MOVQ sin+16(FP), DX
 	MOVQ n+24(FP), CX
-rotatePairs_10:
+rotatePairs_11:
 	VMOVUPS (DI), Y0
 	VPERMILPS $0xb1, Y0, Y1
 	VMULPS (DX), Y1, Y1
@@ -249,7 +319,7 @@ rotatePairs_10:
 	ADDQ $32, SI
 	ADDQ $32, DX
 	SUBQ $8, CX
-	JNZ rotatePairs_10
+	JNZ rotatePairs_11
 	VZEROUPPER
 	RET
 
@@ -260,7 +330,7 @@ TEXT ·rotateHalvesAVX2(SB), NOSPLIT, $0-40
 	MOVQ cos+16(FP), DX
 	MOVQ sin+24(FP), R8
 	MOVQ n+32(FP), CX
-rotateHalves_11:
+rotateHalves_12:
 	VMOVUPS (DI), Y0
 	VMOVUPS (SI), Y1
 	VMOVUPS (R8), Y2
@@ -276,7 +346,7 @@ rotateHalves_11:
 	ADDQ $32, DX
 	ADDQ $32, R8
 	SUBQ $8, CX
-	JNZ rotateHalves_11
+	JNZ rotateHalves_12
 	VZEROUPPER
 	RET
 
@@ -287,14 +357,14 @@ TEXT ·sumSquaresAVX2(SB), NOSPLIT, $0-24
 	MOVQ n+16(FP), CX
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
-sumSquares_12:
+sumSquares_13:
 	VMOVUPS (SI), Y2
 	VFMADD231PS Y2, Y2, Y0
 	VMOVUPS 32(SI), Y3
 	VFMADD231PS Y3, Y3, Y1
 	ADDQ $64, SI
 	SUBQ $16, CX
-	JNZ sumSquares_12
+	JNZ sumSquares_13
 	VMOVUPS Y0, (DI)
 	VMOVUPS Y1, 32(DI)
 	VZEROUPPER

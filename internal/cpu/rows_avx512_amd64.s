@@ -149,13 +149,83 @@ halves_7:
 	VZEROUPPER
 	RET
 
+// mergeAVX512: of parts of the context
+TEXT ·mergeAVX512(SB), NOSPLIT, $0-56
+	MOVQ a+0(FP), DI
+	MOVQ b+8(FP), SI
+	MOVQ top+16(FP), DX
+	MOVQ sum+24(FP), R8
+	MOVQ partTop+32(FP), R9
+	MOVQ partSum+40(FP), R10
+	MOVQ n+48(FP), CX
+merge_8:
+	VMOVUPS (DX), Z0
+	VMOVUPS (R9), Z1
+	VMAXPS Z0, Z1, Z2
+	VMOVUPS Z2, (DX)
+	VSUBPS Z2, Z0, Z0
+	VSUBPS Z2, Z1, Z1
+	VMOVUPS c_expMax<>(SB), Z5
+	VMINPS Z0, Z5, Z5
+	VMULPS c_log2E<>(SB), Z5, Z6
+	VRNDSCALEPS $8, Z6, Z6
+	VFNMADD231PS c_ln2High<>(SB), Z6, Z5
+	VFNMADD231PS c_ln2Low<>(SB), Z6, Z5
+	VCVTPS2DQ Z6, Z6
+	VPSLLD $23, Z6, Z6
+	VMOVUPS c_expC6<>(SB), Z3
+	VFMADD213PS c_expC5<>(SB), Z5, Z3
+	VFMADD213PS c_expC4<>(SB), Z5, Z3
+	VFMADD213PS c_expC3<>(SB), Z5, Z3
+	VFMADD213PS c_expC2<>(SB), Z5, Z3
+	VFMADD213PS c_expC1<>(SB), Z5, Z3
+	VFMADD213PS c_one<>(SB), Z5, Z3
+	VFMADD213PS c_one<>(SB), Z5, Z3
+	VPADDD Z6, Z3, Z3
+	VCMPPS $5, c_expMin<>(SB), Z0, K1
+	VMOVAPS.Z Z3, K1, Z3
+	VMOVUPS c_expMax<>(SB), Z5
+	VMINPS Z1, Z5, Z5
+	VMULPS c_log2E<>(SB), Z5, Z6
+	VRNDSCALEPS $8, Z6, Z6
+	VFNMADD231PS c_ln2High<>(SB), Z6, Z5
+	VFNMADD231PS c_ln2Low<>(SB), Z6, Z5
+	VCVTPS2DQ Z6, Z6
+	VPSLLD $23, Z6, Z6
+	VMOVUPS c_expC6<>(SB), Z4
+	VFMADD213PS c_expC5<>(SB), Z5, Z4
+	VFMADD213PS c_expC4<>(SB), Z5, Z4
+	VFMADD213PS c_expC3<>(SB), Z5, Z4
+	VFMADD213PS c_expC2<>(SB), Z5, Z4
+	VFMADD213PS c_expC1<>(SB), Z5, Z4
+	VFMADD213PS c_one<>(SB), Z5, Z4
+	VFMADD213PS c_one<>(SB), Z5, Z4
+	VPADDD Z6, Z4, Z4
+	VCMPPS $5, c_expMin<>(SB), Z1, K1
+	VMOVAPS.Z Z4, K1, Z4
+	VMOVUPS Z3, (DI)
+	VMOVUPS Z4, (SI)
+	VMULPS (R8), Z3, Z3
+	VFMADD231PS (R10), Z4, Z3
+	VMOVUPS Z3, (R8)
+	ADDQ $64, DI
+	ADDQ $64, SI
+	ADDQ $64, DX
+	ADDQ $64, R8
+	ADDQ $64, R9
+	ADDQ $64, R10
+	SUBQ $16, CX
+	JNZ merge_8
+	VZEROUPPER
+	RET
+
 // siluAVX512: dst = silu(gate) · up
 TEXT ·siluAVX512(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), DI
 	MOVQ gate+8(FP), SI
 	MOVQ up+16(FP), DX
 	MOVQ n+24(FP), CX
-silu_8:
+silu_9:
 	VMOVUPS (SI), Z0
 	VXORPS c_sign<>(SB), Z0, Z1
 	VMOVUPS c_expMax<>(SB), Z3
@@ -185,7 +255,7 @@ silu_8:
 	ADDQ $64, SI
 	ADDQ $64, DX
 	SUBQ $16, CX
-	JNZ silu_8
+	JNZ silu_9
 	VZEROUPPER
 	RET
 
@@ -195,7 +265,7 @@ TEXT ·geluAVX512(SB), NOSPLIT, $0-32
 	MOVQ gate+8(FP), SI
 	MOVQ up+16(FP), DX
 	MOVQ n+24(FP), CX
-gelu_9:
+gelu_10:
 	VMOVUPS (SI), Z0
 	VMULPS Z0, Z0, Z1
 	VMOVUPS c_geluCubic<>(SB), Z2
@@ -229,7 +299,7 @@ gelu_9:
 	ADDQ $64, SI
 	ADDQ $64, DX
 	SUBQ $16, CX
-	JNZ gelu_9
+	JNZ gelu_10
 	VZEROUPPER
 	RET
 
@@ -239,7 +309,7 @@ TEXT ·rotatePairsAVX512(SB), NOSPLIT, $0-32
 	MOVQ cos+8(FP), SI
 	MOVQ sin+16(FP), DX
 	MOVQ n+24(FP), CX
-rotatePairs_10:
+rotatePairs_11:
 	VMOVUPS (DI), Z0
 	VPERMILPS $0xb1, Z0, Z1
 	VMULPS (DX), Z1, Z1
@@ -249,7 +319,7 @@ rotatePairs_10:
 	ADDQ $64, SI
 	ADDQ $64, DX
 	SUBQ $16, CX
-	JNZ rotatePairs_10
+	JNZ rotatePairs_11
 	VZEROUPPER
 	RET
 
@@ -260,7 +330,7 @@ TEXT ·rotateHalvesAVX512(SB), NOSPLIT, $0-40
 	MOVQ cos+16(FP), DX
 	MOVQ sin+24(FP), R8
 	MOVQ n+32(FP), CX
-rotateHalves_11:
+rotateHalves_12:
 	VMOVUPS (DI), Z0
 	VMOVUPS (SI), Z1
 	VMOVUPS (R8), Z2
@@ -276,7 +346,7 @@ rotateHalves_11:
 	ADDQ $64, DX
 	ADDQ $64, R8
 	SUBQ $16, CX
-	JNZ rotateHalves_11
+	JNZ rotateHalves_12
 	VZEROUPPER
 	RET
 
@@ -286,12 +356,12 @@ TEXT ·sumSquaresAVX512(SB), NOSPLIT, $0-24
 	MOVQ x+8(FP), SI
 	MOVQ n+16(FP), CX
 	VPXORD Z0, Z0, Z0
-sumSquares_12:
+sumSquares_13:
 	VMOVUPS (SI), Z1
 	VFMADD231PS Z1, Z1, Z0
 	ADDQ $64, SI
 	SUBQ $16, CX
-	JNZ sumSquares_12
+	JNZ sumSquares_13
 	VMOVUPS Z0, (DI)
 	VZEROUPPER
 	RET

@@ -103,3 +103,6 @@ func unpack5AVX2(c *unpackCall)
 
 //go:noescape
 func unpack6AVX2(c *unpackCall)
+
+//go:noescape
+func mergeAVX2(a, b, top, sum, partTop, partSum *float32, n int)

@@ -103,3 +103,6 @@ func unpack5AVX512(c *unpackCall)
 
 //go:noescape
 func unpack6AVX512(c *unpackCall)
+
+//go:noescape
+func mergeAVX512(a, b, top, sum, partTop, partSum *float32, n int)

@@ -1,6 +1,9 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // floatKinds are the formats of float weights.
 var floatKinds = []string{"F32", "F16", "BF16"}
@@ -24,7 +27,7 @@ func floatHeights(v vector) []int {
 	if v.bits == 256 {
 		return []int{1, 2, 3, 4, 6} // two accumulators a row
 	}
-	return heights
+	return append(slices.Clone(heights), 24) // of attention
 }
 
 // floats writes one function for each format of float weights.
@@ -68,13 +71,10 @@ func %s(c *floatCall)`, name, name))
 	return f.finish()
 }
 
-// floatRow is the operand of row r: R8 is row 0, R9 row 8, R10 the stride and R11, R12, R13 three, five and seven times
+// floatRow is the operand of row r: R8 is row 0, R9 row 8, DI row 16, R10 the stride and R11, R12, R13 three, five and seven times
 // the stride.
 func floatRow(r int) string {
-	base := "R8"
-	if r >= 8 {
-		base = "R9"
-	}
+	base := []string{"R8", "R9", "DI"}[r/8]
 	return "(" + base + ")" + []string{"", "(R10*1)", "(R10*2)", "(R11*1)", "(R10*4)", "(R12*1)", "(R11*2)", "(R13*1)"}[r%8]
 }
 
@@ -93,26 +93,15 @@ func floatPanel(f *file, v vector, kind string, h, p int) {
 	f.op("LEAQ", "(R10)(R10*4)", "R12")
 	f.op("LEAQ", "(R11)(R10*4)", "R13")
 	f.op("LEAQ", "(R8)(R10*8)", "R9")
+	if h > 16 {
+		f.op("LEAQ", "(R9)(R10*8)", "DI")
+	}
 	for i := range h * p * parts {
 		v.zero(f, v.reg(i))
 	}
 	loop := f.label("column")
 	f.op("MOVQ", "floatCall_stride(BX)", "R14")
-	segment, whole := f.label("segment"), f.label("whole")
-	f.place(segment)
-	f.op("MOVQ", "floatCall_table(BX)", "AX")
-	for i, q := range pointers {
-		f.op("MOVQ", mem(8*i, "AX"), q)
-	}
-	f.op("ADDQ", "floatCall_tableStep(BX)", "AX")
-	f.op("MOVQ", "AX", "floatCall_table(BX)")
-	f.op("MOVQ", "floatCall_segment(BX)", "CX")
-	f.op("CMPQ", "CX", "floatCall_k(BX)")
-	f.op("JLE", whole)
-	f.op("MOVQ", "floatCall_k(BX)", "CX")
-	f.place(whole)
-	f.op("SUBQ", "CX", "floatCall_k(BX)")
-	f.op("MOVQ", "floatCall_ahead(BX)", "AX") // from the weights to those to prefetch
+	segment := nextSegment(f, pointers)
 	f.place(loop)
 	for panel, q := range pointers {
 		for part := range parts {
@@ -133,6 +122,9 @@ func floatPanel(f *file, v vector, kind string, h, p int) {
 	}
 	f.op("ADDQ", "$4", "R8")
 	f.op("ADDQ", "$4", "R9")
+	if h > 16 {
+		f.op("ADDQ", "$4", "DI")
+	}
 	f.op("DECQ", "CX")
 	f.op("JNZ", loop)
 	f.op("CMPQ", "floatCall_k(BX)", "$0")
@@ -145,6 +137,26 @@ func floatPanel(f *file, v vector, kind string, h, p int) {
 		f.op("ADDQ", "floatCall_dstStride(BX)", "AX")
 	}
 	f.ret()
+}
+
+// nextSegment emits the loading of the pointers of a segment and the number of its columns. It returns its label.
+func nextSegment(f *file, pointers []string) string {
+	segment, whole := f.label("segment"), f.label("whole")
+	f.place(segment)
+	f.op("MOVQ", "floatCall_table(BX)", "AX")
+	for i, q := range pointers {
+		f.op("MOVQ", mem(8*i, "AX"), q)
+	}
+	f.op("ADDQ", "floatCall_tableStep(BX)", "AX")
+	f.op("MOVQ", "AX", "floatCall_table(BX)")
+	f.op("MOVQ", "floatCall_segment(BX)", "CX")
+	f.op("CMPQ", "CX", "floatCall_k(BX)")
+	f.op("JLE", whole)
+	f.op("MOVQ", "floatCall_k(BX)", "CX")
+	f.place(whole)
+	f.op("SUBQ", "CX", "floatCall_k(BX)")
+	f.op("MOVQ", "floatCall_ahead(BX)", "AX") // from the weights to those to prefetch
+	return segment
 }
 
 // floatWeight emits the loading of a register of weights as float32; part is the half of a panel with 256 bits.

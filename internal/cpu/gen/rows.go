@@ -72,7 +72,7 @@ func (k *rowKernels) loop(name string, arrays []string, scalars []string, doc st
 	k.text(name+k.suffix, args, name+k.suffix+": "+doc)
 	pointers, values := map[string]string{}, map[string]string{}
 	for i, a := range arrays {
-		pointers[a] = []string{"DI", "SI", "DX", "R8"}[i]
+		pointers[a] = []string{"DI", "SI", "DX", "R8", "R9", "R10"}[i]
 		k.op("MOVQ", fmt.Sprintf("%s+%d(FP)", a, 8*i), pointers[a])
 	}
 	k.op("MOVQ", fmt.Sprintf("n+%d(FP)", 8*len(arrays)), "CX")
@@ -134,6 +134,27 @@ func (k *rowKernels) simple() {
 		k.op("VMOVUPS", r(0), mem(0, p["x"]))
 	})
 	k.halves()
+	k.merge()
+}
+
+// merge emits the merging of greatest scores and sums of two parts of the context (docs/arithmetic.md §8).
+func (k *rowKernels) merge() {
+	r := k.reg
+	k.loop("merge", []string{"a", "b", "top", "sum", "partTop", "partSum"}, nil, "of parts of the context", func(p, _ map[string]string) {
+		k.op("VMOVUPS", mem(0, p["top"]), r(0))
+		k.op("VMOVUPS", mem(0, p["partTop"]), r(1))
+		k.op("VMAXPS", r(0), r(1), r(2))
+		k.op("VMOVUPS", r(2), mem(0, p["top"]))
+		k.op("VSUBPS", r(2), r(0), r(0))
+		k.op("VSUBPS", r(2), r(1), r(1))
+		k.exp(r(0), r(3), r(5), r(6))
+		k.exp(r(1), r(4), r(5), r(6))
+		k.op("VMOVUPS", r(3), mem(0, p["a"]))
+		k.op("VMOVUPS", r(4), mem(0, p["b"]))
+		k.op("VMULPS", mem(0, p["sum"]), r(3), r(3))
+		k.op("VFMADD231PS", mem(0, p["partSum"]), r(4), r(3))
+		k.op("VMOVUPS", r(3), mem(0, p["sum"]))
+	})
 }
 
 // capped emits x = limit·tanh(x / limit).
