@@ -20,12 +20,15 @@ type Config struct {
 	Context    int     // positions the model was trained for; 0 when the file does not say
 	Window     int     // tokens a windowed layer sees, the token itself included; 0: no layer has a window
 	NormEps    float32 // epsilon of every RMS norm
-	AttnScale  float32 // factor of q·k before softmax: 1/sqrt(HeadDim)
+	AttnScale  float32 // factor of q·k before softmax: 1/sqrt(HeadDim) for most
+	AttnCap    float32 // limit of limit·tanh(score/limit) over scaled scores, or 0
+	LogitCap   float32 // the same over the final logits, or 0
 	EmbedScale float32 // factor of the embedding; 1 for most
 
-	arch   *arch
-	global ropeSpec // layers that see everything
-	local  ropeSpec // windowed layers
+	arch        *arch
+	globalEvery int      // every n-th layer attends globally; 0: all layers alike
+	global      ropeSpec // layers that see everything
+	local       ropeSpec // windowed layers
 }
 
 // Windowed tells whether a layer sees only the last Window tokens.
@@ -33,10 +36,10 @@ func (c *Config) Windowed(layer int) bool {
 	if c.Window == 0 {
 		return false
 	}
-	return c.arch.globalEvery == 0 || (layer+1)%c.arch.globalEvery != 0
+	return c.globalEvery == 0 || (layer+1)%c.globalEvery != 0
 }
 
-// QRows, KVRows are the widths of a layer's q and of its k (or v).
+// QRows is the width of a layer's q.
 func (c *Config) QRows() int { return c.Heads * c.HeadDim }
 
 // KVRows is the width of a layer's k, and of its v.
@@ -63,9 +66,11 @@ func ParseConfig(f *gguf.File) (*Config, error) {
 	}
 	m.prefix = name + "."
 	c := &Config{Arch: name, arch: a}
+	m.refuse()
 	c.readShapes(&m)
 	if m.err == nil {
-		m.err = c.readRope(&m)
+		c.readScales(&m)
+		m.fail(c.readRope(&m))
 	}
 	if m.err != nil {
 		return nil, fmt.Errorf("read config of %s model: %w", name, m.err)
@@ -100,13 +105,26 @@ func (c *Config) readShapes(m *meta) {
 		m.err = fmt.Errorf("attention.key_length %d and attention.value_length %d differ, which is not supported", c.HeadDim, v)
 	}
 	c.Window = m.sizeOr("attention.sliding_window", math.MaxInt32, 0)
-	c.AttnScale = float32(1 / math.Sqrt(float64(c.HeadDim)))
+	c.globalEvery = m.sizeOr("attention.sliding_window_pattern", maxLayers, c.arch.globalEvery)
+	if emb, ok := m.f.Tensor("token_embd.weight"); ok && len(emb.Shape) == 2 && emb.Shape[1] <= maxVocab {
+		c.Vocab = int(emb.Shape[1])
+	}
+}
+
+// readScales fills the factors and limits of attention, embedding and logits.
+func (c *Config) readScales(m *meta) {
+	scale := 1 / math.Sqrt(float64(c.HeadDim))
+	if c.Arch == "gemma3" && c.Layers == 62 {
+		// Gemma 3 27B divides by sqrt(hidden/heads) (config.json query_pre_attn_scalar 168); the file does not say so,
+		// and llama.cpp knows the model by its layers too.
+		scale = 1 / math.Sqrt(float64(c.Hidden)/float64(c.Heads))
+	}
+	c.AttnScale = float32(m.floatOr("attention.scale", scale))
+	c.AttnCap = float32(m.floatOr("attn_logit_softcapping", 0))
+	c.LogitCap = float32(m.floatOr("final_logit_softcapping", 0))
 	c.EmbedScale = 1
 	if c.arch.embedScale {
 		c.EmbedScale = float32(math.Sqrt(float64(c.Hidden)))
-	}
-	if emb, ok := m.f.Tensor("token_embd.weight"); ok && len(emb.Shape) == 2 && emb.Shape[1] <= maxVocab {
-		c.Vocab = int(emb.Shape[1])
 	}
 }
 
@@ -124,6 +142,9 @@ func (c *Config) check() error {
 		return fmt.Errorf("attention.layer_norm_rms_epsilon %g is not between 0 and 1", c.NormEps)
 	case c.arch.globalEvery > 0 && c.Window == 0:
 		return fmt.Errorf("attention.sliding_window is missing: every %dth layer is global, the others need it", c.arch.globalEvery)
+	case !(c.AttnScale > 0 && c.AttnScale <= 1) || !(c.AttnCap >= 0) || !(c.LogitCap >= 0):
+		return fmt.Errorf("attention scale %g and logit caps %g and %g: want a scale of 0 to 1 and no negative cap",
+			c.AttnScale, c.AttnCap, c.LogitCap)
 	}
 	return nil
 }

@@ -31,6 +31,10 @@ func TestConfigRefusesByName(t *testing.T) {
 		{"yarn", modeltest.Spec{Context: 64, Keys: keys{
 			"rope.scaling.type": "yarn", "rope.scaling.factor": float32(4), "rope.scaling.original_context_length": uint32(0),
 		}}, []string{"yarn needs rope.scaling.original_context_length"}},
+		{"experts", modeltest.Spec{Keys: keys{"expert_count": uint32(8)}}, []string{"llama.expert_count is 8", "not supported"}},
+		{"logit scale", modeltest.Spec{Keys: keys{"logit_scale": float32(0.5)}}, []string{"llama.logit_scale is 0.5"}},
+		{"embeddings", modeltest.Spec{Keys: keys{"attention.causal": false}}, []string{"attention.causal is false"}},
+		{"odd kind", modeltest.Spec{Keys: keys{"expert_count": "many"}}, []string{"expert_count is a string"}},
 		{"vocabulary", modeltest.Spec{Tensors: map[string][]float32{"token_embd.weight": nil}}, []string{"token_embd.weight is missing"}},
 	}
 	for _, c := range cases {

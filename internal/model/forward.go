@@ -171,7 +171,7 @@ func (s *Stepper) attend(w *layer, index int, seqs []cpu.Seq, rows int) {
 	dev.WriteKV(s.kv, index, seqs, s.qkv[q:], s.qkv[q+kvRows:], width)
 	s.heads.SetRows(rows)
 	dev.Attention(s.heads, s.qkv, width, s.kv, index, seqs, cpu.AttentionOptions{
-		Heads: c.Heads, Scale: c.AttnScale, Window: window,
+		Heads: c.Heads, Scale: c.AttnScale, Window: window, Softcap: c.AttnCap,
 	})
 }
 
@@ -225,5 +225,8 @@ func (s *Stepper) Logits(first, n int) []float32 {
 	m.dev.RMSNorm(s.normed, s.x[first*m.Hidden:], m.outNorm, m.NormEps)
 	out := s.logits[:n*m.Vocab]
 	m.dev.MatMul(out, m.head, s.normed)
+	if m.LogitCap > 0 {
+		m.dev.Softcap(out, m.LogitCap)
+	}
 	return out
 }

@@ -1,7 +1,9 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/quire-ai/quire/gguf"
 )
@@ -15,9 +17,47 @@ type meta struct {
 
 func (m *meta) has(key string) bool { return m.f.Metadata.Has(m.prefix + key) }
 
+// fail notes a fault; nil is none.
 func (m *meta) fail(err error) {
 	if m.err == nil {
 		m.err = err
+	}
+}
+
+// refuse fails for keys that change what a model computes in ways this package does not know, unless their value says
+// that they do not.
+func (m *meta) refuse() {
+	for _, k := range []struct {
+		key     string
+		neutral []float64 // values that change nothing
+	}{
+		{"expert_count", []float64{0}},
+		{"attention.clamp_kqv", []float64{0}},
+		{"attention.max_alibi_bias", []float64{0}},
+		{"attention.temperature_scale", []float64{0}},
+		{"logit_scale", []float64{0, 1}},
+		{"residual_scale", []float64{0, 1}},
+		{"embedding_scale", []float64{0, 1}},
+		{"rope.scaling.yarn_ext_factor", []float64{-1, 1}},
+		{"rope.scaling.yarn_attn_factor", []float64{1}},
+		{"rope.scaling.yarn_log_multiplier", []float64{0}},
+	} {
+		v, ok := m.f.Metadata.Lookup(m.prefix + k.key)
+		if !ok {
+			continue
+		}
+		number, isFloat := v.Float()
+		if i, isInt := v.Int(); isInt {
+			number = float64(i)
+		} else if !isFloat {
+			m.fail(fmt.Errorf("%s%s is a %v, want a number", m.prefix, k.key, v.Kind()))
+		}
+		if !slices.Contains(k.neutral, number) {
+			m.fail(fmt.Errorf("%s%s is %g, which is not supported", m.prefix, k.key, number))
+		}
+	}
+	if causal, err := m.f.Metadata.BoolOr(m.prefix+"attention.causal", true); err != nil || !causal {
+		m.fail(cmp.Or(err, fmt.Errorf("%sattention.causal is false: an embedding model cannot generate", m.prefix)))
 	}
 }
 

@@ -167,7 +167,7 @@ func (r *reference) attention(layer int, x [][]float64) [][]float64 {
 				for e := range d {
 					scores[j] += q[i][h*d+e] * k[j][kh+e]
 				}
-				scores[j] *= float64(c.AttnScale)
+				scores[j] = capped(scores[j]*float64(c.AttnScale), float64(c.AttnCap))
 				top = max(top, scores[j])
 			}
 			sum := 0.0
@@ -257,7 +257,20 @@ func (r *reference) logits(ids []int32) [][]float64 {
 	if !r.has("output.weight") {
 		head = "token_embd"
 	}
-	return r.project(head, 0, c.Vocab, x)
+	out := r.project(head, 0, c.Vocab, x)
+	for _, row := range out {
+		for i := range row {
+			row[i] = capped(row[i], float64(c.LogitCap))
+		}
+	}
+	return out
+}
+
+func capped(x, limit float64) float64 {
+	if limit == 0 {
+		return x
+	}
+	return limit * math.Tanh(x/limit)
 }
 
 func addTo(x, y [][]float64) {

@@ -56,8 +56,15 @@ func TestVariants(t *testing.T) {
 		"qwen2 yarn": {Arch: "qwen2", Keys: keys{
 			"rope.scaling.type": "yarn", "rope.scaling.factor": float32(4), "rope.scaling.original_context_length": uint32(64),
 		}},
-		"qwen3 wide heads": {Arch: "qwen3", HeadDim: 64, Tied: true},
-		"gemma3 linear":    {Arch: "gemma3", Layers: 7, Keys: keys{"rope.scaling.type": "linear", "rope.scaling.factor": float32(8)}},
+		"qwen3 wide heads":      {Arch: "qwen3", HeadDim: 64, Tied: true},
+		"llama odd sizes":       {Hidden: 40, FFN: 100, Vocab: 301, Heads: 3, KVHeads: 1},
+		"llama attention scale": {Keys: keys{"attention.scale": float32(0.1)}},
+		"gemma3 caps": {Arch: "gemma3", Keys: keys{
+			"attn_logit_softcapping": float32(3), "final_logit_softcapping": float32(5),
+		}},
+		"gemma3 27b":         {Arch: "gemma3", Layers: 62, Heads: 2, Hidden: 32, FFN: 32, HeadDim: 32},
+		"gemma3 every other": {Arch: "gemma3", Layers: 4, Keys: keys{"attention.sliding_window_pattern": uint32(2)}},
+		"gemma3 linear":      {Arch: "gemma3", Layers: 7, Keys: keys{"rope.scaling.type": "linear", "rope.scaling.factor": float32(8)}},
 		"gemma3 two bases": {Arch: "gemma3", Layers: 6, Tied: true, Keys: keys{
 			"rope.freq_base": float32(1e6), "rope.freq_base_swa": float32(5e3),
 		}},
