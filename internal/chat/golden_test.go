@@ -139,7 +139,7 @@ func TestSharedSnippets(t *testing.T) {
 
 // TestSnippets compares short templates with what Python makes of them; testdata/oracle.py recorded that.
 func TestSnippets(t *testing.T) {
-	for _, name := range []string{"values", "methods", "statements"} {
+	for _, name := range []string{"values", "methods", "statements", "idioms"} {
 		t.Run(name, func(t *testing.T) {
 			cases := readGolden(t, filepath.Join("testdata", name+".jsonl"))
 			vars := decodeVars(t, cases[0].Variables)

@@ -72,6 +72,9 @@ var hostile = map[string]string{
 
 // TestHostileTemplatesAreStopped also holds the time down: each of them stops within the default limits, in seconds.
 func TestHostileTemplatesAreStopped(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds, and under the race detector a minute")
+	}
 	for name, src := range hostile {
 		t.Run(name, func(t *testing.T) {
 			tmpl, err := Parse(src)
