@@ -16,23 +16,23 @@ func (s *Scheduler) audit() {
 
 // Audit walks the whole state and returns the first invariant that does not hold. It is meant for tests.
 func (s *Scheduler) Audit() error {
-	if s.heldScratch == nil {
-		s.heldScratch = make([]int32, s.cfg.Blocks+1)
+	if s.held == nil {
+		s.held = make([]int32, s.cfg.Blocks+1)
 	}
-	clear(s.heldScratch)
+	clear(s.held)
 	for r := s.allFirst; r != nil; r = r.allNext {
-		r.table.AddRefs(s.heldScratch)
+		r.table.AddRefs(s.held)
 		if err := s.auditRequest(r); err != nil {
 			return err
 		}
 	}
 	for _, g := range s.fence.groups {
 		for _, b := range g.blocks {
-			s.heldScratch[b]++
+			s.held[b]++
 		}
 	}
-	s.heldScratch[0] = 0
-	if err := s.cache.Pool().Audit(s.heldScratch); err != nil {
+	s.held[0] = 0
+	if err := s.cache.Pool().Audit(s.held); err != nil {
 		return err
 	}
 	if n := s.waiting.len() + s.deferred.len() + len(s.running) + s.heldFinished(); n != len(s.requests) {

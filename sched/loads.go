@@ -1,8 +1,6 @@
 package sched
 
 import (
-	"cmp"
-	"errors"
 	"slices"
 
 	"github.com/quire-ai/quire/kv"
@@ -61,7 +59,7 @@ func (s *Scheduler) loadDone(ev LoadDone) {
 	}
 	if len(ev.Bad) > 0 {
 		s.badBlocks(ev.Bad)
-		s.settleSpoiled()
+		s.settle()
 		if r.state.Finished() { // under Fail it ended just now, and its blocks waited for this
 			r.load = loadReceived
 			if !r.sending {
@@ -105,7 +103,7 @@ func (s *Scheduler) promote(r *request) {
 }
 
 // badBlocks handles blocks that a load could not fill. Whoever counted them as computed computes them again, or fails:
-// see settleSpoiled.
+// see settle.
 func (s *Scheduler) badBlocks(bad []kv.BlockID) {
 	if len(bad) == 0 {
 		return
@@ -206,24 +204,6 @@ func (s *Scheduler) truncateRunning(r *request, bad []kv.BlockID, fatal bool) bo
 		return true
 	}
 	return false
-}
-
-// settleSpoiled closes the matter of bad blocks: if a load failed under Fail, their requests end, in order of id; else they
-// go on from where their KV is good.
-func (s *Scheduler) settleSpoiled() {
-	if len(s.spoiled) == 0 {
-		return
-	}
-	slices.SortFunc(s.spoiled, func(a, b *request) int { return cmp.Compare(a.ID, b.ID) })
-	for _, r := range s.spoiled {
-		fatal := r.spoiledFatally
-		r.spoiled, r.spoiledFatally = false, false
-		if fatal && !r.state.Finished() {
-			s.finish(r, ending{reason: ReasonError, err: errors.New("external KV could not be loaded")})
-		}
-	}
-	s.spoiled = s.spoiled[:0]
-	s.sweepRunning()
 }
 
 // sendDone ends the transfer that kept a finished request's blocks.

@@ -9,7 +9,6 @@ import (
 // queue holds waiting requests in the order of the policy: arrival (a list, which a preempted request rejoins at the
 // front), or urgency (a heap). A request is in at most one queue and knows which, so that removing it needs no search.
 type queue struct {
-	name        string
 	byPriority  bool
 	first, last *request   // list
 	heap        []*request // by before

@@ -54,11 +54,11 @@ type request struct {
 	preemptions  int
 	highWater    int // most tokens ever computed: what lies below is recomputation
 
-	load     loadState // of the external load of this epoch
-	loaded   int       // loads begun
-	deferred bool      // the connector's last answer was "ask later"
-	grammar  grammarState
-	grammarE string
+	load       loadState // of the external load of this epoch
+	loaded     int       // loads begun
+	deferred   bool      // the connector's last answer was "ask later"
+	grammar    grammarState
+	grammarErr string
 
 	queue            *queue // that holds it, nil while running or planned to be put back
 	qprev, qnext     *request

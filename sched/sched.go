@@ -11,41 +11,53 @@ import (
 // and Schedule; see the package comment. Nothing in it is safe for concurrent use.
 type Scheduler struct {
 	cfg       Config
-	limit     int // most tokens of a request: the model's length, or what fits the empty cache and one more
-	poolMax   int // most tokens that fit the empty cache
+	poolMax   int // most tokens of a request that fit the empty cache
+	limit     int // most tokens of a request: the model's length, or poolMax and one that needs no slot
 	watermark int // blocks
 	cache     *kv.Cache
+	counters  Counters
+	pause     PauseLevel
 
+	// Live requests, by id and in order of arrival. Each is in exactly the place that its state names (invariant 4): running,
+	// or one of the queues, or, while a pass is under way, skip.
 	requests          map[RequestID]*request
-	allFirst, allLast *request // live requests in order of arrival
+	allFirst, allLast *request
 	nextSeq           uint64
-	waiting, deferred queue      // deferred: parked or passed over, looked at before waiting
 	running           []*request // in admission order
+	waiting           queue      // for capacity
+	deferred          queue      // parked or passed over: looked at before waiting
 	skip              []*request // passed over in this step's waiting pass
-	finished          []RequestID
-	preempted         []RequestID // by resets, since the last plan
-	pause             PauseLevel
-	failedGrammar     []*request // to be ended with the next step
-	loras             []string   // adapters in the plan being built
-	budget            int        // tokens left in the plan being built
-	plans             []Plan     // ring of depth+1 plans
-	slot              int        // of plans, to be filled next: only plans with requests take one
-	plan              *Plan      // being built
-	step              uint64     // of the last plan
-	inFlight          []*Plan    // not yet retired, oldest first
-	fence             fence
-	changes           []Change   // being recorded, for the plan or the event at hand
-	applied           []Change   // memory for those of events
-	spoiled           []*request // running requests whose row in the retiring step means nothing
-	heldScratch       []int32
-	preemptedInPass   bool
-	prefillPlanned    bool    // a running request that was still in its prompt is in the plan being built
-	decodesOnly       bool    // the running pass planned something, and nothing that was still in its prompt
-	padding           []int32 // drafts that only the executor knows
-	recovering        bool    // the pass that recover runs
-	counters          Counters
-	eventsTaken       uint64   // KV events handed out
-	filled            []Filled // by the step that the last Apply retired
+
+	// Steps. Plans are a ring; those with requests stay in flight until they are returned.
+	step     uint64 // number of the last plan
+	plans    []Plan // depth+1
+	slot     int    // of plans, to be filled next: only plans with requests take one
+	inFlight []*Plan
+	fence    fence
+
+	// To be reported with the next plan, or settled with the end of the next step.
+	finished      []RequestID
+	preempted     []RequestID // by resets and failed rows
+	failedGrammar []*request
+	spoiled       []*request // requests some of whose blocks turned out bad
+	filled        []Filled   // by the step that the last Apply retired
+	eventsTaken   uint64     // KV events handed out
+
+	// The plan being built.
+	plan            *Plan
+	budget          int // tokens left
+	loras           []string
+	preemptedInPass bool
+	prefillPlanned  bool // a running request that was still in its prompt is in the plan
+	decodesOnly     bool // the running pass planned something, and nothing that was still in its prompt
+	recovering      bool // the pass that recover runs
+
+	// Memory that is used again.
+	changes []Change   // being recorded, for the plan or the event at hand
+	applied []Change   // those of the last event
+	ending  []*request // scratch of settle
+	padding []int32    // drafts that only the executor knows
+	held    []int32    // scratch of Audit
 }
 
 // New returns an idle scheduler. The configuration must be valid; it panics otherwise.
@@ -56,10 +68,13 @@ func New(cfg Config) *Scheduler {
 		cfg:       cfg,
 		cache:     kv.NewCache(cfg.cacheConfig()),
 		requests:  make(map[RequestID]*request),
-		waiting:   queue{name: "waiting", byPriority: cfg.Policy == Priority},
-		deferred:  queue{name: "deferred", byPriority: cfg.Policy == Priority},
+		waiting:   queue{byPriority: cfg.Policy == Priority},
+		deferred:  queue{byPriority: cfg.Policy == Priority},
 		plans:     make([]Plan, cfg.depth()+1),
 		watermark: int(cfg.Watermark * float64(cfg.Blocks+1)),
+	}
+	for range cfg.SpecTokens {
+		s.padding = append(s.padding, -1)
 	}
 	s.poolMax = s.longestFit()
 	s.limit = min(cfg.MaxModelLen, s.poolMax+1)
@@ -198,7 +213,7 @@ func (s *Scheduler) grammarReady(ev GrammarReady) {
 	}
 	r.grammar = grammarReady
 	if ev.Err != "" {
-		r.grammar, r.grammarE = grammarFailed, ev.Err
+		r.grammar, r.grammarErr = grammarFailed, ev.Err
 	}
 }
 

@@ -32,17 +32,14 @@ func (s *Scheduler) begin() {
 	s.plan.reset(s.step)
 	s.plan.eventsBefore = s.eventsTaken + uint64(len(s.cache.Events()))
 	s.changes = s.plan.Changes[:0]
-	if len(s.inFlight) == 0 {
-		s.settle()
+	if s.cfg.depth() == 1 {
+		s.settle() // if the last plan had no requests, and was not returned
 	}
 	s.plan.Preempted = append(s.plan.Preempted, s.preempted...)
 	s.preempted = s.preempted[:0]
 	s.loras = s.loras[:0]
 	s.cache.DropEvictions()
-	s.preemptedInPass, s.prefillPlanned, s.padding = false, false, s.padding[:0]
-	for range s.cfg.SpecTokens {
-		s.padding = append(s.padding, -1)
-	}
+	s.preemptedInPass, s.prefillPlanned = false, false
 	s.budget = s.cfg.MaxNumBatchedTokens
 	if s.pause == PausedAll {
 		s.budget = 0

@@ -1,8 +1,10 @@
 package sched
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/quire-ai/quire/internal/invariant"
 )
@@ -74,10 +76,29 @@ func (s *Scheduler) spoilStep(p *Plan, ev *StepDone) {
 	}
 }
 
-// settle ends what a step's end brings to light beyond its rows.
+// settle ends what a step's end brings to light beyond its rows: requests whose grammar turned out faulty and, under Fail,
+// those whose load failed, in order of id. Under Recompute the latter go on from where their KV is good.
 func (s *Scheduler) settle() {
-	s.settleSpoiled()
-	s.failGrammars()
+	if len(s.failedGrammar)+len(s.spoiled) == 0 {
+		return
+	}
+	s.ending = append(append(s.ending[:0], s.failedGrammar...), s.spoiled...)
+	slices.SortFunc(s.ending, func(a, b *request) int { return cmp.Compare(a.ID, b.ID) })
+	for _, r := range s.ending {
+		var err error
+		switch {
+		case r.grammar == grammarFailed:
+			err = errors.New("grammar: " + r.grammarErr)
+		case r.spoiledFatally:
+			err = errors.New("external KV could not be loaded")
+		}
+		r.spoiled, r.spoiledFatally = false, false
+		if err != nil && !r.state.Finished() {
+			s.finish(r, ending{reason: ReasonError, err: err})
+		}
+	}
+	s.failedGrammar, s.spoiled = s.failedGrammar[:0], s.spoiled[:0]
+	s.sweepRunning()
 }
 
 // rowDone takes in what one planned request's row gave.
@@ -187,16 +208,6 @@ func (s *Scheduler) rowFailed(r *request, item *Planned, why string) {
 		s.cache.Unregister(&r.table, item.registered)
 	}
 	s.finish(r, ending{reason: ReasonError, err: errors.New(why)})
-}
-
-// failGrammars ends the requests whose grammar turned out to be faulty.
-func (s *Scheduler) failGrammars() {
-	for _, r := range s.failedGrammar {
-		if !r.state.Finished() {
-			s.finish(r, ending{reason: ReasonError, err: errors.New("grammar: " + r.grammarE)})
-		}
-	}
-	s.failedGrammar = s.failedGrammar[:0]
 }
 
 // sweepRunning closes up the running list after requests in it ended.

@@ -1,6 +1,10 @@
 package sched
 
-import "github.com/quire-ai/quire/kv"
+import (
+	"slices"
+
+	"github.com/quire-ai/quire/kv"
+)
 
 // verdict is what the waiting pass decides about the request it looks at.
 type verdict uint8
@@ -191,9 +195,8 @@ func (s *Scheduler) unpark(r *request) bool {
 		}
 		s.promote(r)
 	case WaitingForGrammar:
-		if r.grammar == grammarFailed {
+		if r.grammar == grammarFailed && !slices.Contains(s.failedGrammar, r) {
 			s.failedGrammar = append(s.failedGrammar, r)
-			r.grammar = grammarNone
 		}
 		if r.grammar != grammarReady {
 			return false
