@@ -133,7 +133,7 @@ func (e *Engine) Tokenize(text string) []int32 {
 }
 
 // Detokenize returns the text of tokens, special ones left out.
-func (e *Engine) Detokenize(tokens []int32) string { return e.model.Tokenizer.Decode(tokens, true) }
+func (e *Engine) Detokenize(tokens []int32) string { return e.model.Tokenizer.DecodeText(tokens, true) }
 
 // Shutdown refuses new requests with ErrDraining and waits until those that run or wait have ended. If ctx ends first it
 // returns its error; Close ends what is left.

@@ -85,5 +85,5 @@ func (s *Server) detokenize(w http.ResponseWriter, r *http.Request) {
 	}
 	writeValue(w, http.StatusOK, struct {
 		Prompt string `json:"prompt"`
-	}{s.model.Tokenizer.Decode(req.Tokens, false)})
+	}{s.model.Tokenizer.DecodeText(req.Tokens, false)})
 }

@@ -2,6 +2,7 @@ package tokenizer
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -192,6 +193,16 @@ func (t *Tokenizer) Decode(ids []int32, skipSpecial bool) string {
 	}
 	text.WriteString(d.Flush())
 	return text.String()
+}
+
+// DecodeText is Decode for ids that are a text from its beginning: it takes away the space that Encode puts in front of
+// texts for some vocabularies, such as Llama 2's.
+func (t *Tokenizer) DecodeText(ids []int32, skipSpecial bool) string {
+	begin := slices.IndexFunc(ids, func(id int32) bool { return !t.IsSpecial(id) })
+	if !t.spacePrefix || begin < 0 {
+		return t.Decode(ids, skipSpecial)
+	}
+	return t.Decode(ids[:begin], skipSpecial) + strings.TrimPrefix(t.Decode(ids[begin:], skipSpecial), " ")
 }
 
 // VocabSize returns the number of tokens: ids count from 0 to below it.

@@ -80,6 +80,22 @@ func TestAddSpecial(t *testing.T) {
 	}
 }
 
+// TestDecodeText gives back the very text, also where Encode put a space in front.
+func TestDecodeText(t *testing.T) {
+	for _, name := range []string{"phi3", "qwen2"} {
+		tok := testVocabulary(t, name)
+		for _, text := range []string{"", "a", " a", "the the", "  "} {
+			if got := tok.DecodeText(tok.Encode(text, Options{AddSpecial: true}), true); got != text {
+				t.Errorf("%s: %q comes back as %q", name, text, got)
+			}
+		}
+	}
+	tok := testVocabulary(t, "phi3")
+	if got := tok.DecodeText(tok.Encode("a", Options{AddSpecial: true}), false); got != "<s>a" && got != "a" {
+		t.Errorf("with special tokens shown: %q", got)
+	}
+}
+
 // TestByteFallback spells what is in no token in byte tokens, and what has none as the unknown token.
 func TestByteFallback(t *testing.T) {
 	ids := NoSpecialIDs()
@@ -185,9 +201,10 @@ func TestConcurrent(t *testing.T) {
 	group.Wait()
 }
 
-// TestHostileTexts encodes a megabyte of each text that makes a careless tokenizer quadratic, which would take hours.
+// TestHostileTexts encodes long texts that make a careless tokenizer quadratic, with which this would take hours. See
+// BenchmarkHostile for the times.
 func TestHostileTexts(t *testing.T) {
-	size := 1 << 20
+	size := 1 << 18
 	if testing.Short() {
 		size = 1 << 16
 	}
