@@ -10,7 +10,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"quire": main, "mkgguf": mkgguf, "ask": ask})
+	testscript.Main(m, map[string]func(){"quire": main, "mkgguf": mkgguf, "ask": ask, "mkcert": mkcert})
 }
 
 // TestScripts runs each transcript of testdata/script against the real command, without network or model downloads.

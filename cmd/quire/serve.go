@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -62,7 +63,7 @@ func (cmd *serveCmd) Run(ctx context.Context, c *console) error {
 	if _, err := options.Catalog.Resolve(ctx, options.Model); err != nil { // the long part, before the port is taken
 		return err
 	}
-	l, err := net.Listen("tcp", net.JoinHostPort(cmd.HTTP.Host, strconv.Itoa(cmd.HTTP.Port)))
+	l, err := cmd.listen()
 	if err != nil {
 		return err
 	}
@@ -131,6 +132,19 @@ func (cmd *serveCmd) options(log *slog.Logger, progress io.Writer) (*llm.Options
 	}, nil
 }
 
+// listen takes the port, for HTTP or HTTPS.
+func (cmd *serveCmd) listen() (net.Listener, error) {
+	address := net.JoinHostPort(cmd.HTTP.Host, strconv.Itoa(cmd.HTTP.Port))
+	if cmd.HTTP.SSLCertfile == "" {
+		return net.Listen("tcp", address)
+	}
+	certificate, err := tls.LoadX509KeyPair(cmd.HTTP.SSLCertfile, cmd.HTTP.SSLKeyfile)
+	if err != nil {
+		return nil, fmt.Errorf("load certificate: %w", err)
+	}
+	return tls.Listen("tcp", address, &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12})
+}
+
 // record opens the file of --record-schedule, if there is one; close ends it.
 func (cmd *serveCmd) record(o *llm.Options) (end func() error, err error) {
 	if cmd.Log.RecordSchedule == "" {
@@ -167,7 +181,11 @@ func (cmd *serveCmd) serve(
 		StreamInterval: cmd.HTTP.StreamInterval, Seed: cmd.Model.Seed, LogRequests: cmd.Log.EnableLogRequests,
 		Version: version(), Metrics: metrics, Log: log,
 	})
-	fmt.Fprint(out, readyText(l.Addr(), names[0], m.Plan, len(cmd.HTTP.APIKey) > 0))
+	url := "http://" + reachable(l.Addr())
+	if cmd.HTTP.SSLCertfile != "" {
+		url = "https://" + reachable(l.Addr())
+	}
+	fmt.Fprint(out, readyText(url, names[0], m.Plan, len(cmd.HTTP.APIKey) > 0))
 	return s.Serve(ctx, l, time.Duration(cmd.HTTP.ShutdownTimeout))
 }
 
@@ -180,8 +198,7 @@ func leaveRoom(workers int) {
 }
 
 // readyText says what is served where, and shows how to ask.
-func readyText(addr net.Addr, name string, plan llm.MemoryPlan, key bool) string {
-	url := "http://" + reachable(addr)
+func readyText(url, name string, plan llm.MemoryPlan, key bool) string {
 	header := ""
 	if key {
 		header = " -H \"Authorization: Bearer $KEY\""

@@ -44,6 +44,10 @@ type HTTP struct {
 	Port int `default:"8000" help:"Port to listen on; 0 takes a free one and prints it."`
 	// Empty lets anyone in.
 	APIKey []string `name:"api-key" placeholder:"KEY" help:"Bearer token that clients must send for paths under /v1; several may be given."`
+	// PEM; both or neither.
+	SSLCertfile string `name:"ssl-certfile" placeholder:"FILE" help:"Certificate; with it the server speaks HTTPS."`
+	// See SSLCertfile.
+	SSLKeyfile string `name:"ssl-keyfile" placeholder:"FILE" help:"Key of the certificate."`
 	// At least 1.
 	MaxRequestBytes Bytes `default:"16MiB" help:"Largest body of a request."`
 	// Requests, 0 up.

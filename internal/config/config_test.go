@@ -88,7 +88,7 @@ func TestEnvironment(t *testing.T) {
 func TestValidateReportsEveryFault(t *testing.T) {
 	_, got := parse(t, "--port=70000", "--max-num-seqs=0", "--watermark=2", "--kv-cache-tokens=100", "--kv-cache-memory=1g",
 		"--api-key= ", "--no-enable-chunked-prefill", "--max-model-len=4096", "--log-stats-interval=0", "--max-request-bytes=0",
-		"--stall-timeout=0", "--stream-interval=0")
+		"--stall-timeout=0", "--stream-interval=0", "--ssl-keyfile=k.pem")
 	if got == nil {
 		t.Fatal("kong, which calls Validate, found no fault")
 	}
@@ -102,6 +102,7 @@ without chunked prefill --max-num-batched-tokens must be at least --max-model-le
 --max-request-bytes must be at least 1, got 0
 --log-stats-interval must be above 0; --disable-log-stats turns the line off
 --stall-timeout must be above 0, got 0s
+--ssl-certfile and --ssl-keyfile belong together: give both or neither
 --api-key must not be empty: leave it out to serve without one`
 	if got.Error() != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

@@ -58,6 +58,9 @@ func (c *Serve) Validate() error {
 	if c.HTTP.StallTimeout <= 0 {
 		fault("--stall-timeout must be above 0, got %v", c.HTTP.StallTimeout)
 	}
+	if (c.HTTP.SSLCertfile == "") != (c.HTTP.SSLKeyfile == "") {
+		fault("--ssl-certfile and --ssl-keyfile belong together: give both or neither")
+	}
 	for _, key := range c.HTTP.APIKey {
 		if strings.TrimSpace(key) == "" {
 			fault("--api-key must not be empty: leave it out to serve without one")

@@ -2,7 +2,7 @@ package server
 
 import (
 	"bufio"
-	"bytes"
+	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -374,6 +374,22 @@ func TestPanicEndsOneRequest(t *testing.T) {
 	}
 }
 
+// TestFailedEngine holds that a fault which ends the engine is told by every probe, and to every client.
+func TestFailedEngine(t *testing.T) {
+	f := newFixture(t, setup{toy: executortest.Options{Step: func(*sched.Plan) error { panic("a fault of ours") }}})
+	for range 2 { // the request that met it, and one that comes later
+		rec := f.do("POST", "/v1/completions", `{"prompt":"ab"}`)
+		if rec.Code != 500 || !strings.Contains(rec.Body.String(), "engine failed") {
+			t.Errorf("%d %s, want 500", rec.Code, rec.Body)
+		}
+	}
+	for _, path := range []string{"/health", "/health/live", "/health/ready"} {
+		if rec := f.do("GET", path, ""); rec.Code != 503 {
+			t.Errorf("%s: %d %s, want 503", path, rec.Code, rec.Body)
+		}
+	}
+}
+
 func TestBodyLimit(t *testing.T) {
 	f := newFixture(t, setup{options: Options{MaxRequestBytes: 100}})
 	rec := f.do("POST", "/v1/completions", `{"prompt":"`+strings.Repeat("x", 100)+`"}`)
@@ -406,12 +422,14 @@ func TestLogsHoldNoText(t *testing.T) {
 // client keeps no connections, so that a test leaves no goroutine.
 var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 
+var abandoned = flag.Int("abandoned", 1000, "connections that TestAbandonedConnections abandons")
+
 // TestAbandonedConnections is bugs.md row 10 and more: clients that leave at every point, in the header, in the body, while
 // waiting, in the stream. The engine goes on, nothing is left over, the next request is served.
 func TestAbandonedConnections(t *testing.T) {
-	n := 2000
+	n := *abandoned
 	if testing.Short() {
-		n = 200
+		n = min(n, 200)
 	}
 	f := newFixture(t, setup{queue: 64})
 	addr := f.listen()
@@ -447,7 +465,7 @@ func TestAbandonedConnections(t *testing.T) {
 	if rec.Code != 200 {
 		t.Errorf("the next request: %d %s", rec.Code, rec.Body)
 	}
-	if bytes.Contains([]byte(f.logs.String()), []byte("panic")) {
+	if strings.Contains(f.logs.String(), "panic") {
 		t.Errorf("log: %s", f.logs)
 	}
 }
