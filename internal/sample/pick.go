@@ -130,13 +130,12 @@ func sink(heap []item, i int) {
 func (k *picker) cutTopP(row []float32, best, cut item, p, inverse float64) item {
 	k.mass = slices.Grow(k.mass[:0], bucketCount+1)[:bucketCount+1]
 	clear(k.mass)
-	total := 0.0
+	top, total := float64(best.value), 0.0
 	for i, value := range row {
-		it := item{int32(i), value}
-		if cut.before(it) {
+		if value < cut.value || value == cut.value && int32(i) > cut.index {
 			continue
 		}
-		z := scaled(best.value, value, inverse)
+		z := scaled(top, value, inverse)
 		weight := exp(-z)
 		k.mass[bucket(z)] += weight
 		total += weight
@@ -148,15 +147,19 @@ func (k *picker) cutTopP(row []float32, best, cut item, p, inverse float64) item
 		last++
 	}
 	k.items = k.items[:0]
+	least := float32(top - float64(last+2)/bucketsPerNat/inverse) // below this bucket by a whole one
 	for i, value := range row {
+		if value < least {
+			continue
+		}
 		it := item{int32(i), value}
-		if !cut.before(it) && bucket(float64(float64(best.value-value)*inverse)) == last {
+		if !cut.before(it) && bucket(scaled(top, value, inverse)) == last {
 			k.items = append(k.items, it)
 		}
 	}
 	slices.SortFunc(k.items, order)
 	for _, it := range k.items {
-		sum += exp(-scaled(best.value, it.value, inverse))
+		sum += exp(-scaled(top, it.value, inverse))
 		if sum >= target {
 			return it
 		}
@@ -165,8 +168,8 @@ func (k *picker) cutTopP(row []float32, best, cut item, p, inverse float64) item
 }
 
 // scaled returns the distance in nats between the best logit and another after temperature.
-func scaled(best, value float32, inverse float64) float64 {
-	return float64((float64(best) - float64(value)) * inverse)
+func scaled(top float64, value float32, inverse float64) float64 {
+	return float64((top - float64(value)) * inverse)
 }
 
 func bucket(z float64) int { return min(int(z*bucketsPerNat), bucketCount) }
@@ -175,12 +178,13 @@ func bucket(z float64) int { return min(int(z*bucketsPerNat), bucketCount) }
 // sums of chunks say where to look, so that each exponential is computed once and one chunk twice.
 func (k *picker) draw(row []float32, best, cut item, u, inverse float64) int32 {
 	k.mass = k.mass[:0]
-	total := 0.0
+	top, total := float64(best.value), 0.0
 	for start := 0; start < len(row); start += chunkSize {
 		sum := 0.0
-		for i, value := range row[start:min(start+chunkSize, len(row))] {
-			if it := (item{int32(start + i), value}); !cut.before(it) {
-				sum += exp(-scaled(best.value, value, inverse))
+		chunk := row[start:min(start+chunkSize, len(row))]
+		for i, value := range chunk {
+			if value > cut.value || value == cut.value && int32(start+i) <= cut.index {
+				sum += exp(-scaled(top, value, inverse))
 			}
 		}
 		k.mass = append(k.mass, sum)
@@ -200,7 +204,7 @@ func (k *picker) draw(row []float32, best, cut item, u, inverse float64) int32 {
 			continue
 		}
 		last = it.index
-		if sum += exp(-scaled(best.value, value, inverse)); sum > target {
+		if sum += exp(-scaled(top, value, inverse)); sum > target {
 			break
 		}
 	}
