@@ -29,8 +29,13 @@ type pool struct {
 	chunks atomic.Int64 // of the current epoch
 
 	sleepers []sleeper // one a worker, [0] unused
+	active   atomic.Int32
 	stop     atomic.Bool
 	wait     sync.WaitGroup
+
+	crew  crew
+	began time.Time // what the crew's times count from
+	jobs  uint      // so far
 }
 
 // sleeper lets a worker park: it sets parked, looks once more for work, and waits for wake.
@@ -44,11 +49,14 @@ const (
 	closed   = 1<<32 - 1             // a chunk number no job has: nothing can be claimed
 	spinTime = 60 * time.Microsecond // covers the serial gaps within a step
 	spinPoll = 64                    // looks at the ticket between looks at the clock
+	timedJob = 7                     // one job in so many is timed for the crew
 )
 
 // newPool starts threads-1 workers.
 func newPool(threads int) *pool {
-	p := &pool{sleepers: make([]sleeper, max(threads, 1))}
+	threads = max(threads, 1)
+	p := &pool{sleepers: make([]sleeper, threads), crew: newCrew(threads), began: time.Now()}
+	p.active.Store(int32(threads))
 	p.ticket.Store(closed)
 	for w := 1; w < threads; w++ {
 		p.sleepers[w].wake = make(chan struct{}, 1)
@@ -61,7 +69,7 @@ func newPool(threads int) *pool {
 // close ends the workers and waits for them. No do may be running or follow.
 func (p *pool) close() {
 	p.stop.Store(true)
-	p.wakeAll()
+	p.wakeAll(len(p.sleepers))
 	p.wait.Wait()
 }
 
@@ -73,16 +81,37 @@ func (p *pool) do(chunks int, j job) {
 		}
 		return
 	}
-	// Between jobs the ticket's chunk number is at its job's end or closed, so a worker's claim fails; setting it to
-	// closed first makes a claim with the old number fail too, before work and chunks change.
+	p.jobs++
+	if p.jobs%timedJob != 0 {
+		p.start(chunks, j)
+		p.drain(0)
+		p.finish(chunks)
+		return
+	}
+	start := time.Since(p.began)
+	p.start(chunks, j)
+	mine := p.drain(0)
+	alone := time.Since(p.began)
+	p.finish(chunks)
+	end := time.Since(p.began)
+	p.crew.observe(end, jobTime{wall: end - start, waited: end - alone, mine: mine, all: chunks})
+	p.active.Store(int32(p.crew.active))
+}
+
+// start hands a job to the workers. Between jobs the ticket's chunk number is at its job's end or closed, so a worker's
+// claim fails; setting it to closed first makes a claim with the old number fail too, before work and chunks change.
+func (p *pool) start(chunks int, j job) {
 	epoch := p.ticket.Load()>>32 + 1
 	p.ticket.Store(epoch<<32 | closed)
 	p.work = j
 	p.chunks.Store(int64(chunks))
 	p.done.Store(0)
 	p.ticket.Store(epoch << 32)
-	p.wakeAll()
-	p.drain(0)
+	p.wakeAll(int(p.active.Load()))
+}
+
+// finish waits for the chunks that others have taken.
+func (p *pool) finish(chunks int) {
 	for spins := 0; p.done.Load() < int64(chunks); spins++ {
 		if spins%1024 == 1023 {
 			runtime.Gosched() // a worker lost its core while it held a chunk
@@ -92,15 +121,16 @@ func (p *pool) do(chunks int, j job) {
 	p.work = nil
 }
 
-// drain takes chunks until there are none.
-func (p *pool) drain(worker int) {
+// drain takes chunks until there are none, and returns how many it took.
+func (p *pool) drain(worker int) (taken int) {
 	for {
 		j, chunk, ok := p.claim()
 		if !ok {
-			return
+			return taken
 		}
 		j.run(worker, chunk)
 		p.done.Add(1)
+		taken++
 	}
 }
 
@@ -126,12 +156,14 @@ func (p *pool) worker(w int) {
 	s := &p.sleepers[w]
 	for !p.stop.Load() {
 		seen := p.ticket.Load()
-		p.drain(w)
-		if p.spin(seen) {
-			continue
+		if w < int(p.active.Load()) {
+			p.drain(w)
+			if p.spin(seen) {
+				continue
+			}
 		}
 		s.parked.Store(true)
-		if p.ticket.Load()>>32 != seen>>32 || p.stop.Load() {
+		if w < int(p.active.Load()) && p.ticket.Load()>>32 != seen>>32 || p.stop.Load() {
 			if s.parked.CompareAndSwap(true, false) {
 				continue
 			}
@@ -156,8 +188,9 @@ func (p *pool) spin(seen uint64) bool {
 	}
 }
 
-func (p *pool) wakeAll() {
-	for w := 1; w < len(p.sleepers); w++ {
+// wakeAll wakes those of the first n workers that are parked.
+func (p *pool) wakeAll(n int) {
+	for w := 1; w < n; w++ {
 		if s := &p.sleepers[w]; s.parked.Load() && s.parked.CompareAndSwap(true, false) {
 			s.wake <- struct{}{}
 		}
