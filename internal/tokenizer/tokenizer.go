@@ -133,6 +133,10 @@ func (t *Tokenizer) Encode(text string, o Options) []int32 {
 	return t.AppendEncode(nil, text, o)
 }
 
+// maxScratch is the number of symbols up to which scratch space is kept for the next text. A word needs more only when it
+// is a megabyte of one letter.
+const maxScratch = 1 << 14
+
 // AppendEncode appends the ids of text to dst.
 func (t *Tokenizer) AppendEncode(dst []int32, text string, o Options) []int32 {
 	if o.AddSpecial && t.addBOS {
@@ -154,7 +158,9 @@ func (t *Tokenizer) AppendEncode(dst []int32, text string, o Options) []int32 {
 	if pos < len(text) {
 		dst = t.appendFragment(dst, text[pos:], first, m)
 	}
-	t.scratch.Put(m)
+	if cap(m.symbols) <= maxScratch {
+		t.scratch.Put(m)
+	}
 	if o.AddSpecial && t.addEOS {
 		dst = append(dst, t.ids.EOS)
 	}
