@@ -71,20 +71,6 @@ type Config struct {
 	TestOnlyFault Fault // makes the scheduler wrong in a known way, to show that its checkers find it
 }
 
-// Fault is a known bug that tests of checkers put in.
-type Fault uint8
-
-// The faults, each as it was published or as upstream has it.
-const (
-	NoFault          Fault = iota
-	FaultPopsFront         // mistral.rs #2043: preempts for the head of the queue, then removes the front by position
-	FaultLoadForgets       // vLLM #31583: a preempted request comes back from a load as new
-	FaultNoTakeBack        // rule D1 off
-	FaultLoadsAgain        // rule D2 off
-	FaultNoRecovery        // rule D3 off: vLLM #45406, #57841
-	FaultNoReclaim         // rule D4 off
-)
-
 // Validate reports every fault of the configuration, joined; nil if there is none.
 func (c *Config) Validate() error {
 	var errs []error

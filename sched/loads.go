@@ -150,12 +150,7 @@ func (s *Scheduler) spoilRunning(r *request, bad []kv.BlockID, fatal bool) {
 
 // holdsAny tells whether one of the blocks is in the table of r's first cache group.
 func (r *request) holdsAny(blocks []kv.BlockID) bool {
-	for _, b := range r.table.Blocks(0, 0) {
-		if containsBlock(blocks, b) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.table.Blocks(0, 0), func(b kv.BlockID) bool { return slices.Contains(blocks, b) })
 }
 
 // spoil notes that some of r's blocks are bad. What its rows in flight return means nothing.
@@ -176,7 +171,7 @@ func (s *Scheduler) truncateLoad(r *request, bad []kv.BlockID) bool {
 		if r.load == loadFailed && i*s.cfg.BlockSize >= r.computed {
 			return false
 		}
-		if containsBlock(bad, b) {
+		if slices.Contains(bad, b) {
 			r.computed = i * s.cfg.BlockSize
 			r.load = loadFailed
 			return true
@@ -192,7 +187,7 @@ func (s *Scheduler) truncateRunning(r *request, bad []kv.BlockID, fatal bool) bo
 	end := (counted + s.cfg.BlockSize - 1) / s.cfg.BlockSize
 	blocks := r.table.Blocks(0, 0)
 	for i, b := range blocks[:min(end, len(blocks))] {
-		if !containsBlock(bad, b) {
+		if !slices.Contains(bad, b) {
 			continue
 		}
 		r.computed = i * s.cfg.BlockSize
@@ -217,13 +212,4 @@ func (s *Scheduler) sendDone(ev SendDone) {
 	if !r.load.inFlight() {
 		s.forget(r)
 	}
-}
-
-func containsBlock(blocks []kv.BlockID, b kv.BlockID) bool {
-	for _, x := range blocks {
-		if x == b {
-			return true
-		}
-	}
-	return false
 }

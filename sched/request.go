@@ -54,24 +54,27 @@ type request struct {
 	preemptions  int
 	highWater    int // most tokens ever computed: what lies below is recomputation
 
-	load       loadState // of the external load of this epoch
-	loaded     int       // loads begun
-	deferred   bool      // the connector's last answer was "ask later"
+	load    loadState // of the external load of this epoch
+	loaded  int       // loads begun
+	sending bool      // finished, and a transfer out of its blocks is still running
+
 	grammar    grammarState
 	grammarErr string
 
-	queue            *queue // that holds it, nil while running or planned to be put back
+	since          float64 // when it came into its state, by the clock of the last Schedule
+	deferred       bool    // the connector's last answer was "ask later"
+	yielded        bool    // it preempted itself once though nothing else ran: see reclaim
+	draining       bool    // not planned while steps in flight write its blocks: it is the next victim
+	spoiled        bool    // some of its blocks turned out bad in the step that is being taken in
+	spoiledFatally bool    // and it ends for that
+	retiring       int     // its tokens in that step, while bad blocks are looked for
+	planned        int     // index into the plan being built, −1 if not planned
+	fromDeferred   bool    // scratch of the recovery pass
+
+	queue            *queue // that holds it, nil while it is running or about to be put back
 	qprev, qnext     *request
 	heapIndex        int
 	allPrev, allNext *request // live requests in order of arrival
-	yielded          bool     // it preempted itself once though nothing else ran: see reclaim
-	fromDeferred     bool     // scratch of the recovery pass
-	planned          int      // index into the plan being built, −1 if not planned
-	retiring         int      // tokens of the step that is being taken in, while bad blocks are looked for
-	spoiled          bool     // running on blocks that turned out bad: the row of the retiring step means nothing
-	draining         bool     // not planned while steps in flight write its blocks: it is the next victim
-	spoiledFatally   bool     // and it ends for that
-	sending          bool     // finished, and a transfer out of its blocks is still running
 }
 
 // outputs returns the number of output tokens known.
@@ -86,13 +89,4 @@ func (r *request) before(o *request) bool {
 		return r.Arrival < o.Arrival
 	}
 	return r.ID < o.ID
-}
-
-func contains(ids []int32, id int32) bool {
-	for _, x := range ids {
-		if x == id {
-			return true
-		}
-	}
-	return false
 }

@@ -17,6 +17,7 @@ type Scheduler struct {
 	cache     *kv.Cache
 	counters  Counters
 	pause     PauseLevel
+	now       float64 // as handed to the last Schedule
 
 	// Live requests, by id and in order of arrival. Each is in exactly the place that its state names (invariant 4): running,
 	// or one of the queues, or, while a pass is under way, skip.

@@ -2,11 +2,13 @@ package sched
 
 import "github.com/quire-ai/quire/internal/invariant"
 
-// Schedule makes the next plan. now is a number of the caller's clock; the core reads none itself.
+// Schedule makes the next plan. now is a number of the caller's clock, since the core reads none itself: it is kept as
+// the time of what happens from here on, and decides nothing.
 //
 // There is no prefill or decode phase: a request has computed and known tokens, and each step brings computed towards
 // known. Running requests come first, in admission order; what is left of the budget goes to the waiting ones.
 func (s *Scheduler) Schedule(now float64) *Plan {
+	s.now = now
 	s.begin()
 	s.runningPass()
 	s.decodesOnly = !s.plan.Idle() && !s.prefillPlanned

@@ -85,5 +85,5 @@ func (s *Scheduler) move(r *request, to State) {
 		invariant.Broken("request %s may not move from %v to %v", r.ID, r.state, to)
 	}
 	s.changes = append(s.changes, Change{Kind: Moved, ID: r.ID, From: r.state, To: to, Epoch: r.epoch, Position: r.computed})
-	r.state = to
+	r.state, r.since = to, s.now
 }

@@ -77,14 +77,15 @@ type View struct {
 	Known       int // tokens, prompt and output
 	Outputs     int
 	Preemptions int
-	Blocks      int // blocks held, over all groups
-	Cached      int // prompt tokens found computed at the first admission; 0 before
+	Blocks      int     // blocks held, over all groups
+	Cached      int     // prompt tokens found computed at the first admission; 0 before
+	Since       float64 // when it came into its state, by the clock handed to Schedule
 }
 
 func (s *Scheduler) view(r *request) View {
 	v := View{
 		ID: r.ID, State: r.state, Epoch: r.epoch, Computed: r.computed, Known: len(r.tokens), Outputs: r.outputs(),
-		Preemptions: r.preemptions, Cached: max(r.cached, 0),
+		Preemptions: r.preemptions, Cached: max(r.cached, 0), Since: r.since,
 	}
 	for g := range s.cache.Groups() {
 		v.Blocks += r.table.Len(g)
@@ -172,8 +173,9 @@ func (s *Scheduler) Pool() *kv.Pool { return s.cache.Pool() }
 
 // Explanation says what the request that would be admitted next is waiting for.
 type Explanation struct {
-	Head RequestID // empty if nothing waits
-	Why  string
+	Head  RequestID // empty if nothing waits
+	Why   string
+	Since float64 // when it came into its state, by the clock handed to Schedule
 }
 
 // Explain names the head of the queues and why it waits, for health answers and logs.
@@ -183,7 +185,7 @@ func (s *Scheduler) Explain() Explanation {
 		return Explanation{}
 	}
 	r := q.head()
-	e := Explanation{Head: r.ID}
+	e := Explanation{Head: r.ID, Since: r.since}
 	need := s.cache.Need(kv.Demand{Table: &r.table, Computed: r.computed, Tokens: len(r.tokens)})
 	switch {
 	case s.pause != Unpaused:

@@ -192,9 +192,9 @@ func (s *Scheduler) endOf(r *request) (Reason, *int32) {
 		if n >= s.limit {
 			return ReasonLength, nil
 		}
-	case !r.IgnoreEOS && contains(r.EOS, last):
+	case !r.IgnoreEOS && slices.Contains(r.EOS, last):
 		return ReasonStop, nil
-	case contains(r.StopTokenIDs, last):
+	case slices.Contains(r.StopTokenIDs, last):
 		return ReasonStop, &r.tokens[n-1]
 	case n >= s.limit || r.MaxTokens > 0 && r.outputs() >= r.MaxTokens:
 		return ReasonLength, nil

@@ -108,7 +108,7 @@ func (s *Scheduler) consider(r *request) verdict {
 		s.countLookup(r, local, m.tokens)
 	}
 	r.computed += local + m.tokens
-	s.admit(r, a, local)
+	s.admit(r, a)
 	return admittedUnless(a.async)
 }
 
@@ -149,7 +149,7 @@ func (s *Scheduler) admissionChunk(r *request, computed int) (n, drafts int) {
 }
 
 // admit seats r, whose blocks are allocated: running, or waiting for its load.
-func (s *Scheduler) admit(r *request, a allocation, local int) {
+func (s *Scheduler) admit(r *request, a allocation) {
 	if a.external > 0 {
 		s.startLoad(r, a, r.computed-a.external)
 	}
@@ -178,12 +178,7 @@ func (s *Scheduler) admit(r *request, a allocation, local int) {
 
 // adapterPlanned tells whether a request with the adapter is in the plan.
 func (s *Scheduler) adapterPlanned(name string) bool {
-	for _, l := range s.loras {
-		if l == name {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(s.loras, name)
 }
 
 // unpark tells whether r may be admitted, bringing it back from a wait that is over.
@@ -215,17 +210,4 @@ func (s *Scheduler) countLookup(r *request, local, external int) {
 	if s.cfg.Connector != nil && len(r.tokens) > local {
 		c.external(r.preemptions > 0).add(len(r.tokens)-local, external)
 	}
-}
-
-// popFrontFault is the first half of FaultPopsFront: it preempts the youngest running request to the front of the queue
-// whose head is being considered, and tries again.
-func (s *Scheduler) popFrontFault(a allocation) bool {
-	if s.cfg.TestOnlyFault != FaultPopsFront || len(s.running) == 0 {
-		return false
-	}
-	victim := s.running[len(s.running)-1]
-	s.running = s.running[:len(s.running)-1]
-	s.withdraw(victim)
-	s.preempt(victim)
-	return s.allocate(a)
 }
