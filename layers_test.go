@@ -45,18 +45,19 @@ const layers = `
 	# Where KV goes that leaves the pool. The engine says what it needs of a connector, llm puts the two together.
 	kv < connector/chunk;
 	kv, invariant, cpu < connector/ram;
-	sched, cpu, connector/chunk, connector/ram < connector;
+	sched, invariant, cpu, connector/chunk, connector/ram < connector;
+	connector, connector/chunk < connector/disk;
 
 	# Around the core: one owner, thin shells.
 	sched < record < cmd/quire;
 	sched, sample, tokenizer, invariant, record < engine;
-	catalog, chat, executor, engine, tokenizer, connector < llm;
+	catalog, chat, executor, engine, tokenizer, connector/disk < llm;
 	llm < quire;
 	sched, invariant < sim;
 
 	# Speaking to people and programs.
 	openai;
-	engine < metric;
+	engine, connector < metric;
 	engine < config;
 	openai, llm, metric, config < server;
 	openai, server < bench;

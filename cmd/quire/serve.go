@@ -20,6 +20,7 @@ import (
 
 	"github.com/quire-ai/quire/internal/catalog"
 	"github.com/quire-ai/quire/internal/config"
+	"github.com/quire-ai/quire/internal/connector"
 	"github.com/quire-ai/quire/internal/engine"
 	"github.com/quire-ai/quire/internal/llm"
 	"github.com/quire-ai/quire/internal/metric"
@@ -107,6 +108,10 @@ func (cmd *serveCmd) options(log *slog.Logger, progress io.Writer) (*llm.Options
 	if err != nil {
 		return nil, err
 	}
+	tiers, err := cmd.tiers()
+	if err != nil {
+		return nil, err
+	}
 	s, queue, interval := &cmd.Scheduler, cmd.HTTP.MaxNumQueuedReqs, time.Duration(cmd.Log.LogStatsInterval)
 	if queue == 0 {
 		queue = math.MaxInt
@@ -120,7 +125,7 @@ func (cmd *serveCmd) options(log *slog.Logger, progress io.Writer) (*llm.Options
 	}
 	return &llm.Options{
 		Model: cmd.Model.Model, Catalog: models, CPU: cmd.CPU.CPU, Threads: cmd.CPU.Threads, MaxModelLen: cmd.Model.MaxModelLen,
-		KVCacheTokens: cmd.Cache.KVCacheTokens, KVCacheMemory: int64(cmd.Cache.KVCacheMemory), ChatTemplate: template, Log: log,
+		KVCacheTokens: cmd.Cache.KVCacheTokens, KVCacheMemory: int64(cmd.Cache.KVCacheMemory), ChatTemplate: template, Log: log, Tiers: tiers,
 		Engine: engine.Config{
 			Sched: sched.Config{
 				BlockSize: cmd.Cache.BlockSize, MaxNumSeqs: s.MaxNumSeqs, MaxNumBatchedTokens: s.MaxNumBatchedTokens, Policy: policy,
@@ -166,8 +171,12 @@ func (cmd *serveCmd) serve(
 	if len(names) == 0 {
 		names = []string{m.Name}
 	}
+	var tiers func() []connector.TierStats
+	if m.Tiers != nil {
+		tiers = m.Tiers.Stats
+	}
 	metrics.Describe(metric.Options{
-		Engine: m.Engine, Model: names[0], MaxModelLen: m.MaxModelLen,
+		Engine: m.Engine, Tiers: tiers, Model: names[0], MaxModelLen: m.MaxModelLen,
 		Cache: metric.CacheInfo{
 			BlockSize: m.Plan.BlockSize, Blocks: m.Plan.Blocks, DType: "float16", PrefixCaching: cmd.Cache.EnablePrefixCaching,
 		},

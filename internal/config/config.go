@@ -86,6 +86,12 @@ type Cache struct {
 	KVCacheTokens int `name:"kv-cache-tokens" placeholder:"TOKENS" help:"Size of the KV cache in tokens, exactly."`
 	// Rounded down to whole blocks; excludes KVCacheTokens.
 	KVCacheMemory Bytes `name:"kv-cache-memory" aliases:"kv-cache-memory-bytes" placeholder:"BYTES" help:"Size of the KV cache, such as 2GiB."`
+	// auto is an eighth of the free memory, at most 8 GiB, taken as it is needed; 0 is none.
+	KVRAM Budget `name:"kv-ram" default:"auto" help:"Memory for KV that left the cache; auto is an eighth of what is free, 0 none."`
+	// auto is kv in $QUIRE_HOME or quire/kv in the user's cache folder, left out with a warning if it cannot be used; off is none.
+	KVDisk string `name:"kv-disk" default:"auto" help:"Folder where KV outlives a restart; auto is in the user's cache, off none."`
+	// auto is a tenth of the free space, at most 10 GiB; 0 is none.
+	KVDiskSize Budget `name:"kv-disk-size" default:"auto" help:"Space there a model; auto is a tenth of what is free, up to 10GiB."`
 }
 
 // CPU says what computes.

@@ -161,3 +161,16 @@ func TestSeconds(t *testing.T) {
 		}
 	}
 }
+
+func TestBudget(t *testing.T) {
+	for text, want := range map[string]Budget{"auto": Auto, "off": 0, "0": 0, "4GiB": 4 << 30, "Auto": Auto} {
+		var b Budget
+		if err := b.UnmarshalText([]byte(text)); err != nil || b != want {
+			t.Errorf("%q is %v, %v; want %v", text, b, err, want)
+		}
+	}
+	var b Budget
+	if err := b.UnmarshalText([]byte("lots")); err == nil || !strings.Contains(err.Error(), "nor auto or off") {
+		t.Errorf("lots: %v", err)
+	}
+}

@@ -57,6 +57,41 @@ func (b Bytes) String() string {
 	return strconv.FormatFloat(n, 'g', 4, 64) + " " + units[0]
 }
 
+// Budget is a size that may be left to the server: auto, a size like Bytes, 0 or off for nothing.
+type Budget int64
+
+// Auto is the budget that the server chooses.
+const Auto Budget = -1
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (b *Budget) UnmarshalText(text []byte) error {
+	switch strings.ToLower(strings.TrimSpace(string(text))) {
+	case "auto":
+		*b = Auto
+		return nil
+	case "off", "none":
+		*b = 0
+		return nil
+	}
+	var n Bytes
+	if err := n.UnmarshalText(text); err != nil {
+		return fmt.Errorf("%w, nor auto or off", err)
+	}
+	*b = Budget(n)
+	return nil
+}
+
+// String writes the budget as it is read.
+func (b Budget) String() string {
+	switch b {
+	case Auto:
+		return "auto"
+	case 0:
+		return "off"
+	}
+	return Bytes(b).String()
+}
+
 // Seconds is a length of time. It is written as Go writes durations, 1m30s, or as a number of seconds.
 type Seconds time.Duration
 

@@ -127,7 +127,9 @@ func New(cfg Config) (*Chain, error) {
 func (c *Chain) Start(wake func()) { c.wake = wake }
 
 // Match implements sched.Connector: what the tiers hold behind the local hit, all but the block of the last token, which is
-// computed in any case. If another request is loading the same blocks, it is worth waiting for it.
+// computed in any case. What is in memory is copied with the next step, so that its request need not wait and nobody
+// overtakes it; anything else is read in the background. If another request is reading the same blocks, it is worth waiting
+// for it.
 func (c *Chain) Match(q sched.MatchQuery) sched.Match {
 	first := q.Local / c.cfg.BlockSize
 	last := min((len(q.Tokens)-1)/c.cfg.BlockSize, len(q.Hashes))
@@ -344,11 +346,14 @@ func (c *Chain) Computed(tokens int, d time.Duration) {
 	}
 }
 
-// closeTimeout is how long Close waits for a store that does not return.
-const closeTimeout = 5 * time.Second
+// How long Close lets stores write what is on its way, and then how long it waits for one that does not return.
+const (
+	flushTimeout = 2 * time.Second
+	closeTimeout = 5 * time.Second
+)
 
-// Close ends all loads and closes the tiers. Blocks that wait to be stored are dropped. Afterwards nobody writes to the
-// pool's memory, even if a store is stuck.
+// Close ends all loads, lets the stores write what is on its way, within bounds, and closes the tiers. From its beginning on
+// nobody writes to the pool's memory, even if a store is stuck.
 func (c *Chain) Close() error {
 	c.mu.Lock()
 	var open []*load
@@ -359,7 +364,6 @@ func (c *Chain) Close() error {
 	for _, l := range open {
 		l.cancel()
 	}
-	c.cancel()
 	c.copies.close()
 	for _, t := range c.tiers {
 		t.reads.close()
@@ -367,6 +371,11 @@ func (c *Chain) Close() error {
 	}
 	ended := make(chan struct{})
 	go func() { c.workers.Wait(); close(ended) }()
+	select {
+	case <-ended:
+	case <-time.After(flushTimeout):
+	}
+	c.cancel()
 	select {
 	case <-ended:
 	case <-time.After(closeTimeout):

@@ -12,9 +12,10 @@
 // of the scheduler depends on how fast a disk is (docs/decisions/0100-stores-copy-out.md). When the buffers are full the
 // block is not stored, and counted: a store never delays a step.
 //
-// A load holds blocks of the pool and so has strict rules: it ends in exactly one LoadDone, at its deadline at the latest,
-// and from then on nobody writes to its blocks, whatever a stuck disk may still return. What a store returns is checked in a
-// buffer of the chain's own before it is copied to the pool; what fails the check is computed again, and the store drops it.
+// A load in the background holds blocks of the pool and so has strict rules: it ends in exactly one LoadDone, at its deadline
+// at the latest, and from then on nobody writes to its blocks, whatever a stuck disk may still return. What a store returns is
+// checked in a buffer of the chain's own before it is copied to the pool; what fails the check is computed again, and the
+// store drops it.
 //
 // Everything a tier holds is named by the block's hash, which covers all tokens before it and the cache salt; the chunk's
 // header also carries the fingerprint of model, layout and number format. Requests with adapters are left to the pool.

@@ -3,6 +3,7 @@ package connector_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"sync"
@@ -100,8 +101,32 @@ func request(p []int32, n int) *engine.Request {
 	return &engine.Request{Prompt: p, MaxTokens: n, Sampling: params}
 }
 
+// texts remembers what alone found.
+var texts struct {
+	sync.Mutex
+	known map[string][]int32
+}
+
 // alone is the text that a prompt has on an engine of its own, with nothing behind the pool.
 func alone(p []int32, n int) []int32 {
+	key := fmt.Sprint(p, n)
+	texts.Lock()
+	known, ok := texts.known[key]
+	texts.Unlock()
+	if ok {
+		return known
+	}
+	tokens := computeAlone(p, n)
+	texts.Lock()
+	defer texts.Unlock()
+	if texts.known == nil {
+		texts.known = map[string][]int32{}
+	}
+	texts.known[key] = tokens
+	return tokens
+}
+
+func computeAlone(p []int32, n int) []int32 {
 	toy := executortest.New(executortest.Options{Blocks: 512, BlockSize: blockSize})
 	e := engine.New(engine.Config{
 		Sched: sched.Config{Blocks: 512, BlockSize: blockSize, MaxNumSeqs: 1, MaxNumBatchedTokens: 512, MaxModelLen: 8192},

@@ -101,7 +101,7 @@ func TestPhaseAndEvent(t *testing.T) {
 					phase.get(t, r, store, h)
 					wantErr := event.do(t, r, store, h)
 					_, _, err := readHandle(h)
-					if !errors.Is(err, wantErr) {
+					if ended := i == len(phases)-1 && err == nil; !errors.Is(err, wantErr) && !ended { // it may have been faster
 						t.Errorf("the request ends with %v, want %v", err, wantErr)
 					}
 					for _, o := range others {

@@ -39,12 +39,6 @@ func (q *queue[T]) take() (job T, ok bool) {
 	return job, true
 }
 
-func (q *queue[T]) len() int {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return len(q.jobs)
-}
-
 func (q *queue[T]) close() {
 	q.mu.Lock()
 	q.closed = true

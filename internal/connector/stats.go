@@ -68,11 +68,11 @@ func (c *Chain) Stats() []TierStats {
 func (t *tier) stats() TierStats {
 	st := TierStats{
 		Name: t.store.Name(), Usage: t.store.Usage(), Loaded: t.hits.read(), Stored: t.stored.read(),
-		Failures: map[string]uint64{}, Open: !t.breaker.allows(time.Now()), Queued: t.writes.len(),
+		Failures: map[string]uint64{}, Open: !t.breaker.allows(time.Now()),
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	st.Dropped, st.Refused = t.dropped, t.refused
+	st.Dropped, st.Refused, st.Queued = t.dropped, t.refused, len(t.pending)
 	for c := range causes {
 		st.Failures[c.String()] = t.failures[c]
 	}

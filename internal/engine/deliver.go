@@ -95,6 +95,7 @@ func (l *loop) timeTokens(h *Handle) {
 		if l.observer.FirstToken != nil {
 			l.observer.FirstToken(FirstTokenInfo{
 				Wait: l.now.Sub(r.arrival), PromptTokens: len(h.req.Prompt), CachedTokens: h.CachedTokens(),
+				LoadedTokens: h.loadedTokens(),
 			})
 		}
 	} else if l.observer.NextToken != nil {

@@ -25,7 +25,8 @@ type Observer struct {
 type FirstTokenInfo struct {
 	Wait         time.Duration // from its arrival
 	PromptTokens int
-	CachedTokens int // of the prompt, found in the prefix cache
+	CachedTokens int // of the prompt, found in the prefix cache or brought from a tier behind it
+	LoadedTokens int // of these, brought from a tier
 }
 
 // StepInfo describes one step of the engine.

@@ -103,11 +103,11 @@ func (m *Model) load(ctx context.Context, o Options) error {
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
-	return m.start(o, device, weights)
+	return m.start(o, device, weights, f)
 }
 
 // start sizes the KV cache and starts the engine over it.
-func (m *Model) start(o Options, device *cpu.Device, weights *model.Model) error {
+func (m *Model) start(o Options, device *cpu.Device, weights *model.Model, f *gguf.File) error {
 	s := &o.Engine.Sched
 	blockBytes := int64(weights.KVShape(s.BlockSize).BlockBytes())
 	free := int64(0)
@@ -132,7 +132,7 @@ func (m *Model) start(o Options, device *cpu.Device, weights *model.Model) error
 		return err
 	}
 	o.Engine.Vocab = ex.Vocab()
-	if err := m.withTiers(&o, ex, weights); err != nil {
+	if err := m.withTiers(&o, ex, f); err != nil {
 		return err
 	}
 	m.Engine = engine.New(o.Engine, ex)

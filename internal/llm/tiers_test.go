@@ -1,10 +1,12 @@
 package llm_test
 
 import (
+	"errors"
 	"path/filepath"
 	"slices"
 	"testing"
 
+	"github.com/quire-ai/quire/internal/connector/disk"
 	"github.com/quire-ai/quire/internal/engine"
 	"github.com/quire-ai/quire/internal/llm"
 	"github.com/quire-ai/quire/internal/sample"
@@ -84,5 +86,66 @@ func TestTiersOff(t *testing.T) {
 	}
 	if err := m.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestRestartIsWarm: after a restart the prompt comes from the disk, with the bits of the cold run; for another model, block
+// size or salt it does not.
+func TestRestartIsWarm(t *testing.T) {
+	dir := t.TempDir()
+	tiny := func(name string) string {
+		return filepath.Join("..", "model", "testdata", "tiny", name, name+"-f16.gguf")
+	}
+	load := func(name string, blockSize int) *llm.Model {
+		o := llm.Options{Model: tiny(name), KVCacheTokens: 512, Threads: 1, Tiers: llm.Tiers{RAM: -1, Disk: dir, DiskBytes: 64 << 20}}
+		o.Engine.Sched.BlockSize = blockSize
+		m, err := llm.Load(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	ask := func(name string, blockSize, wantLoaded int) []sample.Token {
+		m := load(name, blockSize)
+		tokens, f := answer(t, m, ids(1, 100, m.Engine.Vocab()), 12)
+		if f.LoadedTokens != wantLoaded {
+			t.Errorf("%s, blocks of %d: %d tokens loaded, want %d", name, blockSize, f.LoadedTokens, wantLoaded)
+		}
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+		return tokens
+	}
+	cold := ask("llama_gqa", 16, 0)
+	warm := ask("llama_gqa", 16, 96)
+	if !slices.EqualFunc(cold, warm, func(a, b sample.Token) bool { return a.ID == b.ID && a.Logprob == b.Logprob }) {
+		t.Errorf("cold %v, after a restart %v", cold, warm)
+	}
+	ask("llama_gqa", 32, 0)
+	ask("gemma3", 16, 0)
+}
+
+// TestFolderInUse: a second server on the folder is refused, or goes on without if nobody asked for the folder by name.
+func TestFolderInUse(t *testing.T) {
+	o := llm.Options{
+		Model:         filepath.Join("..", "model", "testdata", "tiny", "llama_gqa", "llama_gqa-f16.gguf"),
+		KVCacheTokens: 512, Threads: 1, Tiers: llm.Tiers{RAM: -1, Disk: t.TempDir(), DiskBytes: 64 << 20},
+	}
+	first, err := llm.Load(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := llm.Load(t.Context(), o); !errors.Is(err, disk.ErrInUse) {
+		t.Errorf("a second server on the folder: %v", err)
+	}
+	o.Tiers.DiskOptional = true
+	second, err := llm.Load(t.Context(), o)
+	if err != nil || second.Tiers != nil {
+		t.Fatalf("with an optional folder: %v; want a server without tiers", err)
+	}
+	for _, m := range []*llm.Model{first, second} {
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }

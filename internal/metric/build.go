@@ -124,6 +124,8 @@ func (b *builder) liveMetrics(s Source) *liveMetrics {
 	add("vllm:num_preemptions_total", counter, func(s *engine.Snapshot) float64 { return float64(s.Preemptions) })
 	add("vllm:prefix_cache_queries_total", counter, func(s *engine.Snapshot) float64 { return float64(s.Prefix.Queried) })
 	add("vllm:prefix_cache_hits_total", counter, func(s *engine.Snapshot) float64 { return float64(s.Prefix.Hit) })
+	add("vllm:external_prefix_cache_queries_total", counter, func(s *engine.Snapshot) float64 { return float64(s.External.Queried) })
+	add("vllm:external_prefix_cache_hits_total", counter, func(s *engine.Snapshot) float64 { return float64(s.External.Hit) })
 	add("vllm:generation_tokens_total", counter, func(s *engine.Snapshot) float64 { return float64(s.GeneratedTokens) })
 	add("quire_recomputed_tokens_total", counter, func(s *engine.Snapshot) float64 { return float64(s.RecomputedTokens) })
 	add("quire_steps_total", counter, func(s *engine.Snapshot) float64 { return float64(s.Steps) })

@@ -14,6 +14,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/quire-ai/quire/internal/connector"
 	"github.com/quire-ai/quire/internal/engine"
 	"github.com/quire-ai/quire/sched"
 )
@@ -30,6 +31,7 @@ type Options struct {
 	Model       string // label model_name
 	MaxModelLen int    // bounds the buckets of token counts
 	Cache       CacheInfo
+	Tiers       func() []connector.TierStats // of the tiers behind the KV cache; nil if there are none
 }
 
 // CacheInfo is the shape of the KV cache, shown as labels.
@@ -50,6 +52,7 @@ type Metrics struct {
 	longest, choices                            prometheus.Observer
 	computedTokens, iterationTokens, stepTime   prometheus.Observer
 	promptTotal, computedTotal, hitTotal, saved prometheus.Counter
+	loadedTotal                                 prometheus.Counter
 	finished                                    [sched.ReasonError + 1]prometheus.Counter
 	httpRequests                                *prometheus.CounterVec
 	httpDuration                                *prometheus.HistogramVec
@@ -85,7 +88,7 @@ func (m *Metrics) Describe(o Options) {
 	m.httpDuration = b.histograms("http_request_duration_seconds")
 	bySource := b.counters("vllm:prompt_tokens_by_source_total")
 	m.computedTotal, m.hitTotal = bySource.WithLabelValues("local_compute"), bySource.WithLabelValues("local_cache_hit")
-	bySource.WithLabelValues("external_kv_transfer") // shown as 0: there is no tier yet
+	m.loadedTotal = bySource.WithLabelValues("external_kv_transfer")
 	success := b.counters("vllm:request_success_total")
 	for reason := sched.ReasonStop; reason <= sched.ReasonError; reason++ {
 		m.finished[reason] = success.WithLabelValues(reason.String())
@@ -93,7 +96,7 @@ func (m *Metrics) Describe(o Options) {
 	info := o.Cache
 	b.gauges("vllm:cache_config_info").WithLabelValues(strconv.Itoa(info.BlockSize), strconv.Itoa(info.Blocks), "0", info.DType,
 		strconv.FormatBool(info.PrefixCaching)).Set(1)
-	b.registry.MustRegister(b.liveMetrics(o.Engine), newProcess())
+	b.registry.MustRegister(b.liveMetrics(o.Engine), b.tierMetrics(o.Tiers), newProcess())
 	b.checkComplete()
 }
 
@@ -133,7 +136,8 @@ func (m *Metrics) prefilled(f engine.FirstTokenInfo) {
 	m.firstToken.Observe(f.Wait.Seconds())
 	m.promptTotal.Add(float64(f.PromptTokens))
 	m.computedTotal.Add(float64(f.PromptTokens - f.CachedTokens))
-	m.hitTotal.Add(float64(f.CachedTokens))
+	m.hitTotal.Add(float64(f.CachedTokens - f.LoadedTokens))
+	m.loadedTotal.Add(float64(f.LoadedTokens))
 	m.saved.Add(float64(f.CachedTokens))
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
+	"github.com/quire-ai/quire/internal/connector"
 	"github.com/quire-ai/quire/internal/engine"
 	"github.com/quire-ai/quire/sched"
 )
@@ -203,5 +204,35 @@ func BenchmarkPage(b *testing.B) {
 		rec := httptest.NewRecorder()
 		m.ServeHTTP(rec, httptest.NewRequest("GET", "/metrics", nil))
 		b.ReportMetric(float64(rec.Body.Len()), "bytes/page")
+	}
+}
+
+// TestTiers: each tier has its series; without tiers there are none.
+func TestTiers(t *testing.T) {
+	m := New()
+	m.Describe(Options{Engine: still{status: engine.OK}, Model: "m", MaxModelLen: 100, Tiers: func() []connector.TierStats {
+		return []connector.TierStats{
+			{Name: "ram", Loaded: connector.Transfers{Blocks: 7}},
+			{Name: "disk", Usage: connector.Usage{Blocks: 3}, Dropped: 5, Failures: map[string]uint64{"corrupt": 2}, Open: true},
+		}
+	}})
+	for family, want := range map[string][]string{
+		"quire_kv_tier_hits_total":       {`{tier="disk"} 0`, `{tier="ram"} 7`},
+		"quire_kv_tier_blocks":           {`{tier="disk"} 3`, `{tier="ram"} 0`},
+		"quire_kv_tier_breaker_open":     {`{tier="disk"} 1`, `{tier="ram"} 0`},
+		"quire_kv_tier_failures_total":   {`{cause="corrupt",tier="disk"} 2`},
+		"quire_kv_tier_not_stored_total": {`{reason="breaker",tier="disk"} 0`, `{reason="full",tier="disk"} 5`},
+	} {
+		got := strings.Join(scrape(t, m, family), "\n")
+		for _, line := range want {
+			if !strings.Contains(got, line) {
+				t.Errorf("%s: %s; want %s in it", family, got, line)
+			}
+		}
+	}
+	m = New()
+	m.Describe(Options{Engine: still{status: engine.OK}, Model: "m", MaxModelLen: 100})
+	if got := scrape(t, m, "quire_kv_tier_blocks"); len(got) != 0 {
+		t.Errorf("without tiers: %v", got)
 	}
 }

@@ -1,5 +1,7 @@
 package metric
 
+import "slices"
+
 // kind is what a metric counts.
 type kind string
 
@@ -44,7 +46,9 @@ func requestBuckets() buckets {
 func tokenBuckets() buckets { return buckets{upTo125: true} }
 
 // table lists every metric, in the order of the manual.
-func table() []spec {
+func table() []spec { return slices.Concat(engineTable(), tierTable()) }
+
+func engineTable() []spec {
 	return []spec{
 		{name: "vllm:num_requests_running", kind: gauge, unit: "requests", help: "Requests that hold KV blocks and take part in steps."},
 		{name: "vllm:num_requests_waiting", kind: gauge, unit: "requests", help: "Requests that wait, for whatever reason."},
@@ -57,6 +61,10 @@ func table() []spec {
 		{name: "vllm:num_preemptions_total", kind: counter, unit: "preemptions", help: "Requests put back because the KV cache was full."},
 		{name: "vllm:prefix_cache_queries_total", kind: counter, unit: "tokens", help: "Prompt tokens looked up in the prefix cache."},
 		{name: "vllm:prefix_cache_hits_total", kind: counter, unit: "tokens", help: "Prompt tokens found in the prefix cache."},
+		{name: "vllm:external_prefix_cache_queries_total", kind: counter, unit: "tokens",
+			help: "Prompt tokens looked up in the tiers behind the prefix cache."},
+		{name: "vllm:external_prefix_cache_hits_total", kind: counter, unit: "tokens",
+			help: "Prompt tokens found in the tiers behind the prefix cache."},
 		{name: "vllm:prompt_tokens_total", kind: counter, unit: "tokens", help: "Prompt tokens of requests that came to their first token."},
 		{name: "vllm:prompt_tokens_by_source_total", kind: counter, unit: "tokens", labels: []string{"source"},
 			help: "prompt_tokens_total by where their KV came from: local_compute, local_cache_hit or external_kv_transfer."},
@@ -105,5 +113,32 @@ func table() []spec {
 		{name: "quire_kv_blocks_free", kind: gauge, unit: "blocks", help: "KV blocks that no request holds; cached ones are free too."},
 		{name: "quire_kv_blocks_cached", kind: gauge, unit: "blocks", help: "KV blocks known to the prefix cache."},
 		{name: "quire_healthy", kind: gauge, unit: "0 or 1", help: "1 while GET /health answers 200."},
+	}
+}
+
+// tierTable lists the metrics of the tiers behind the KV cache.
+func tierTable() []spec {
+	tier := []string{"tier"}
+	return []spec{
+		{name: "quire_kv_tier_blocks", kind: gauge, unit: "blocks", labels: tier, help: "KV blocks that a tier holds."},
+		{name: "quire_kv_tier_bytes", kind: gauge, unit: "bytes", labels: tier, help: "Space that these take."},
+		{name: "quire_kv_tier_capacity_bytes", kind: gauge, unit: "bytes", labels: tier,
+			help: "Space that a tier may take; 0 if that is not for Quire to say."},
+		{name: "quire_kv_tier_hits_total", kind: counter, unit: "blocks", labels: tier, help: "Blocks brought back from a tier."},
+		{name: "quire_kv_tier_loaded_bytes_total", kind: counter, unit: "bytes", labels: tier,
+			help: "Bytes brought back from a tier."},
+		{name: "quire_kv_tier_load_seconds_total", kind: counter, unit: "seconds", labels: tier,
+			help: "Time that took, summed over transfers side by side."},
+		{name: "quire_kv_tier_stored_bytes_total", kind: counter, unit: "bytes", labels: tier, help: "Bytes given to a tier."},
+		{name: "quire_kv_tier_store_seconds_total", kind: counter, unit: "seconds", labels: tier,
+			help: "Time that took, summed over transfers side by side."},
+		{name: "quire_kv_tier_evictions_total", kind: counter, unit: "chunks", labels: tier,
+			help: "Chunks that a tier gave up for others."},
+		{name: "quire_kv_tier_not_stored_total", kind: counter, unit: "chunks", labels: []string{"tier", "reason"},
+			help: "Chunks not stored because the buffers were full or the breaker open: a store never delays a step."},
+		{name: "quire_kv_tier_failures_total", kind: counter, unit: "transfers", labels: []string{"tier", "cause"},
+			help: "Transfers that failed: missing, corrupt, read, write or deadline. What they were to bring is computed."},
+		{name: "quire_kv_tier_breaker_open", kind: gauge, unit: "0 or 1", labels: tier,
+			help: "1 while a tier is set aside after failures in a row."},
 	}
 }
