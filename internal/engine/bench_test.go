@@ -20,7 +20,7 @@ type instant struct {
 }
 
 func (x *instant) Begin(sched.RequestID, *sample.Params, []int32) {}
-func (x *instant) Close() error                                  { return nil }
+func (x *instant) Close() error                                   { return nil }
 
 func (x *instant) Execute(p *sched.Plan) ([]sample.Output, error) {
 	x.outputs = x.outputs[:0]

@@ -57,7 +57,7 @@ type Config struct {
 	// MaxQueuedTokens is the most prompt tokens of these; 0 means 16 Mi (64 MiB of ids).
 	MaxQueuedTokens int
 	// StallAfter is how long work may wait without a token being computed before Health says stalled; 0 means a minute. A
-	// step is as good as stalled while it runs, so this must be longer than the longest step.
+	// step in hand has a quarter of a second more for each of its tokens.
 	StallAfter time.Duration
 	// LogInterval is the time between lines about throughput while there is work; 0 means ten seconds, negative none.
 	LogInterval time.Duration

@@ -159,7 +159,7 @@ func (l *loop) execute(plan *sched.Plan) {
 	for i := range plan.Requests {
 		l.planned(&plan.Requests[i])
 	}
-	e.status.stepping(l.now, plan.Step)
+	e.status.stepping(l.now, plan)
 	outputs, err := e.exec.Execute(plan)
 	start := l.now
 	l.now = time.Now()

@@ -43,17 +43,21 @@ func reportWhileBusy(e *Engine, last Snapshot) Snapshot {
 	}
 }
 
-// logInterval writes the line that operators of other engines know, and one about preemption if there was any.
+// logInterval writes the line that operators of other engines know. Preemptions in the interval are attributes of it: a line
+// of their own would be one more that repeats for as long as the KV cache is too small.
 func logInterval(log *slog.Logger, interval time.Duration, last, now Snapshot) {
 	hits := 0.0
 	if now.Prefix.Queried > 0 {
 		hits = 100 * float64(now.Prefix.Hit) / float64(now.Prefix.Queried)
 	}
 	rate := float64(now.ComputedTokens-last.ComputedTokens) / interval.Seconds()
-	log.Info(fmt.Sprintf("Throughput (T/s) %.2f, Prefix cache hitrate %.2f%%, %d running, %d waiting", rate, hits, now.Running, now.Waiting))
+	var pressure []any
 	if n := now.Preemptions - last.Preemptions; n > 0 {
-		log.Info("requests were preempted because the KV cache is full",
+		pressure = []any{
 			slog.Uint64("preemptions", n), slog.Uint64("preemptions_total", now.Preemptions),
-			slog.Uint64("recomputed_tokens", now.RecomputedTokens-last.RecomputedTokens))
+			slog.Uint64("recomputed_tokens", now.RecomputedTokens-last.RecomputedTokens),
+		}
 	}
+	log.Info(fmt.Sprintf("Throughput (T/s) %.2f, Prefix cache hitrate %.2f%%, %d running, %d waiting",
+		rate, hits, now.Running, now.Waiting), pressure...)
 }

@@ -57,6 +57,7 @@ type status struct {
 	moved    time.Time // when a token was computed last, or work began
 	began    time.Time // of the step in hand; zero between steps
 	step     uint64    // its number
+	tokens   int       // it computes
 	failures int       // failed steps in a row
 	lastErr  error     // of these
 	head     sched.Explanation
@@ -84,9 +85,9 @@ func (s *status) publish(stats sched.Stats) {
 }
 
 // stepping notes that a step begins.
-func (s *status) stepping(now time.Time, step uint64) {
+func (s *status) stepping(now time.Time, plan *sched.Plan) {
 	s.mu.Lock()
-	s.began, s.step = now, step
+	s.began, s.step, s.tokens = now, plan.Step, plan.TotalTokens
 	s.mu.Unlock()
 }
 
@@ -156,12 +157,23 @@ func (e *Engine) Health() Health {
 		return Health{Status: Failed, Since: s.failedAt, Why: s.failure.Error()}
 	case s.failures >= failingAfter:
 		return Health{Status: Failing, Since: s.moved, Why: fmt.Sprintf("the last %d steps failed: %v", s.failures, s.lastErr)}
-	case live > 0 && now.Sub(s.moved) > e.cfg.StallAfter:
+	case live > 0 && now.Sub(s.moved) > e.cfg.StallAfter+s.allowance():
 		return s.stalled(now)
 	case closing != nil:
 		return Health{Status: Draining, Why: closing.Error()}
 	}
 	return Health{Status: OK}
+}
+
+// tokenAllowance is the time in which a token of a step in hand may be computed beside Config.StallAfter: a long prefill on
+// a slow machine is no stall, and plain Go on one core is not slower.
+const tokenAllowance = 250 * time.Millisecond
+
+func (s *status) allowance() time.Duration {
+	if s.began.IsZero() {
+		return 0
+	}
+	return time.Duration(s.tokens) * tokenAllowance
 }
 
 func (s *status) stalled(now time.Time) Health {
