@@ -33,7 +33,7 @@ type Options struct {
 	MaxModelLen int
 	// KVCacheTokens is the exact size of the KV cache in tokens, a multiple of the block size. KVCacheMemory is its size in
 	// bytes, rounded down to whole blocks. At most one may be given; with neither, the cache takes a quarter of the
-	// memory that is free once the weights are loaded, but no more than 8 GiB or what MaxNumSeqs longest requests fill.
+	// memory that is free once the weights are loaded, but no more than 2 GiB or what MaxNumSeqs longest requests fill.
 	KVCacheTokens int
 	KVCacheMemory int64
 

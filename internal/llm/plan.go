@@ -64,7 +64,7 @@ func bytesString(n int64) string {
 // cacheShare and cacheLimit bound a KV cache whose size nobody chose.
 const (
 	cacheShare = 4       // a quarter of the free memory
-	cacheLimit = 8 << 30 // bytes
+	cacheLimit = 2 << 30 // bytes: the kernel clears a gigabyte in half a second or more, before the first request is served
 )
 
 // sizeCache returns the number of usable blocks. free is the memory left, for the case that nobody chose a size.
