@@ -3,8 +3,6 @@ package pressure
 import (
 	"bytes"
 	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,19 +11,8 @@ import (
 	"github.com/quire-ai/quire/internal/llm"
 )
 
-// tinyModel is a small model with random weights out of the golden data; the test is skipped where there is none.
-func tinyModel(t *testing.T) string {
-	t.Helper()
-	dir := os.Getenv("QUIRE_SHARED")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "..", "shared")
-	}
-	path := filepath.Join(dir, "golden", "tiny", "llama_gqa", "llama_gqa-f16.gguf")
-	if _, err := os.Stat(path); err != nil {
-		t.Skipf("no tiny model: %v", err)
-	}
-	return path
-}
+// tinyModel is a small model with random weights.
+const tinyModel = "../../model/testdata/tiny/llama_gqa/llama_gqa-q8_0.gguf"
 
 // TestRun is the whole test, an eighth of its size, on a model that computes in no time.
 func TestRun(t *testing.T) {
@@ -33,7 +20,7 @@ func TestRun(t *testing.T) {
 		t.Skip("takes seconds")
 	}
 	report, err := Run(t.Context(), Options{
-		Model: llm.Options{Model: tinyModel(t), Threads: 1}, Waves: 2, Scale: 8,
+		Model: llm.Options{Model: tinyModel, Threads: 1}, Waves: 2, Scale: 8,
 		BlockSizes: []int{16, 32}, Budgets: []int{512}, PrefixCaching: []bool{true, false},
 	})
 	if err != nil {
