@@ -93,10 +93,23 @@ func (kv *KV) tileAt(layer, head int, block int32, pos int) (k, v []byte) {
 // r·stride with KVHeads × HeadDim values.
 func (d *Device) WriteKV(kv *KV, layer int, seqs []Seq, k, v []float32, stride int) {
 	d.kvWrite = kvWriteJob{d: d, kv: kv, layer: layer, seqs: seqs, k: k, v: v, stride: stride}
-	d.pool.do(len(seqs)*kv.shape.KVHeads, &d.kvWrite)
+	chunks := 0
+	for _, s := range seqs {
+		chunks += s.chunks()
+	}
+	if few := 2 * d.Threads(); chunks < few && chunks == len(seqs) { // a few rows: less work than to share them
+		for i := range seqs {
+			d.kvWrite.write(0, &seqs[i], 0, seqs[i].Rows)
+		}
+		return
+	}
+	d.pool.do(chunks, &d.kvWrite)
 }
 
-// kvWriteJob has a chunk for each sequence and head.
+// chunks is the number of pieces of 16 positions that the rows lie in; a tile of the cache has one writer.
+func (s *Seq) chunks() int { return (s.Pos+s.Rows-1)/lanes - s.Pos/lanes + 1 }
+
+// kvWriteJob has a chunk for each piece of each sequence.
 type kvWriteJob struct {
 	d      *Device
 	kv     *KV
@@ -107,21 +120,30 @@ type kvWriteJob struct {
 }
 
 func (j *kvWriteJob) run(worker, chunk int) {
+	i := 0
+	for ; chunk >= j.seqs[i].chunks(); i++ {
+		chunk -= j.seqs[i].chunks()
+	}
+	s := &j.seqs[i]
+	first := (s.Pos/lanes + chunk) * lanes
+	j.write(worker, s, max(0, first-s.Pos), min(s.Rows, first+lanes-s.Pos))
+}
+
+// write stores rows from first to before end of a sequence.
+func (j *kvWriteJob) write(worker int, s *Seq, first, end int) {
 	kv, dim := j.kv, j.kv.shape.HeadDim
-	s, head := j.seqs[chunk/kv.shape.KVHeads], chunk%kv.shape.KVHeads
-	halves := uint16s(bytesOf(j.d.buffer(worker, 256)))
-	for r := range s.Rows {
+	halves := uint16s(bytesOf(j.d.buffer(worker, (dim+1)/2)))
+	for r := first; r < end; r++ {
 		pos := s.Pos + r
-		keyBytes, valueBytes := kv.tileAt(j.layer, head, s.Blocks[pos/kv.shape.BlockSize], pos)
-		keys, values := uint16s(keyBytes), uint16s(valueBytes)
 		slot := pos % kv.tile
-		at := (s.First+r)*j.stride + head*dim
-		j.d.kernels.halves(values[slot*dim:][:dim], j.v[at:][:dim])
-		for i := 0; i < dim; i += len(halves) {
-			h := halves[:min(len(halves), dim-i)]
-			j.d.kernels.halves(h, j.k[at+i:][:len(h)])
-			for n, x := range h {
-				keys[(i+n)*kv.tile+slot] = x
+		for head := range kv.shape.KVHeads {
+			keyBytes, valueBytes := kv.tileAt(j.layer, head, s.Blocks[pos/kv.shape.BlockSize], pos)
+			keys, values := uint16s(keyBytes), uint16s(valueBytes)
+			at := (s.First+r)*j.stride + head*dim
+			j.d.kernels.halves(values[slot*dim:][:dim], j.v[at:][:dim])
+			j.d.kernels.halves(halves[:dim], j.k[at:][:dim])
+			for n, x := range halves[:dim] {
+				keys[n*kv.tile+slot] = x
 			}
 		}
 	}

@@ -31,8 +31,27 @@ func (d *Device) multiply(dst []float32, m *Matrix, x *Acts, add bool) {
 	d.pool.do((m.panels+j.perChunk-1)/j.perChunk, j)
 }
 
-// panelsPerChunk gives each worker several chunks, so that a late one leaves its share to the others.
-func panelsPerChunk(panels, threads int) int { return max(1, min(8, panels/(4*threads))) }
+// panelsPerChunk returns how many panels to hand out at once: chunks that come out even among the workers, and several
+// for each, so that a late one leaves its share to the others.
+func panelsPerChunk(panels, threads int) int {
+	const (
+		most      = 8 // panels
+		rounds    = 4 // chunks for each worker, if there are panels enough
+		claimCost = 4 // chunks are claimed in the time of a quarter of a panel
+	)
+	best, least := 1, 0
+	for n := 1; n <= most; n++ {
+		chunks := (panels + n - 1) / n
+		each := (chunks + threads - 1) / threads
+		if n > 1 && each < rounds {
+			break
+		}
+		if cost := each * (claimCost*n + 1); least == 0 || cost < least {
+			best, least = n, cost
+		}
+	}
+	return best
+}
 
 // matmulJob is a product, in chunks of panels.
 type matmulJob struct {
