@@ -91,14 +91,22 @@ func (c *Cache) dropped(b BlockID) {
 	c.events = append(c.events, Event{Kind: BlockRemoved, Group: int(x.group), Hashes: []Hash{x.hash}})
 }
 
-func (c *Cache) stored(g int, chain *Chain, first, end int, tokens []int32) {
+// stored records that the table's blocks from first to end−1 are registered now. Null blocks among them hold nothing.
+func (c *Cache) stored(g int, chain *Chain, blocks []BlockID, first, end int, tokens []int32) {
 	bs := c.cfg.BlockSize
 	e := Event{
 		Kind:   BlockStored,
 		Group:  g,
-		Hashes: append([]Hash(nil), chain.Hashes[first:end]...),
 		Tokens: append([]int32(nil), tokens[first*bs:end*bs]...),
 		LoRA:   chain.LoRA,
+	}
+	for i := first; i < end; i++ {
+		if blocks[i] != nullBlock {
+			e.Hashes = append(e.Hashes, chain.Hashes[i])
+		}
+	}
+	if len(e.Hashes) == 0 {
+		return
 	}
 	if first > 0 {
 		e.Parent, e.HasParent = chain.Hashes[first-1], true

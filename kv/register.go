@@ -18,7 +18,7 @@ func (c *Cache) Register(t *Table, chain *Chain, tokens []int32) {
 			}
 		}
 		if c.cfg.Events {
-			c.stored(g, chain, gt.registered, full, tokens)
+			c.stored(g, chain, gt.blocks, gt.registered, full, tokens)
 		}
 		gt.registered = full
 	}
