@@ -46,7 +46,7 @@ type Options struct {
 	// MaxModelLen is the most tokens of a request, prompt and output; 0 is the model's own context.
 	MaxModelLen int
 	// KVCacheTokens is the size of the KV cache in tokens, a multiple of 16. KVCacheMemory is its size in bytes. Give at
-	// most one; with neither, the cache takes a quarter of the free memory, 2 GiB at most.
+	// most one; with neither, it has room for 32,768 tokens or one longest request, if a quarter of the free memory does.
 	KVCacheTokens int
 	KVCacheMemory int64
 	// MaxNumSeqs is the most requests that are computed together; others wait. 0 means 64.

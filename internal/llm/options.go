@@ -32,8 +32,9 @@ type Options struct {
 	// MaxModelLen is the most tokens of a request, prompt and output; 0 takes the model's own context.
 	MaxModelLen int
 	// KVCacheTokens is the exact size of the KV cache in tokens, a multiple of the block size. KVCacheMemory is its size in
-	// bytes, rounded down to whole blocks. At most one may be given; with neither, the cache takes a quarter of the
-	// memory that is free once the weights are loaded, but no more than 2 GiB or what MaxNumSeqs longest requests fill.
+	// bytes, rounded down to whole blocks. At most one may be given; with neither, the cache has room for 32,768 tokens or
+	// one longest request, but takes no more than 8 GiB, a quarter of the memory that is free once the weights are loaded,
+	// or what MaxNumSeqs longest requests fill.
 	KVCacheTokens int
 	KVCacheMemory int64
 

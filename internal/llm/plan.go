@@ -61,10 +61,13 @@ func bytesString(n int64) string {
 	return fmt.Sprintf("%.3g %s", v, units[0])
 }
 
-// cacheShare and cacheLimit bound a KV cache whose size nobody chose.
+// A KV cache whose size nobody chose holds cacheTokens or one longest request, if that is more; cacheShare and cacheLimit
+// bound it. It is no larger because the kernel clears all of it before the first request is served: half a second a
+// gigabyte, and five times that on a virtual machine.
 const (
-	cacheShare = 4       // a quarter of the free memory
-	cacheLimit = 2 << 30 // bytes: the kernel clears a gigabyte in half a second or more, before the first request is served
+	cacheTokens = 32768
+	cacheShare  = 4       // a quarter of the free memory
+	cacheLimit  = 8 << 30 // bytes
 )
 
 // sizeCache returns the number of usable blocks. free is the memory left, for the case that nobody chose a size.
@@ -75,7 +78,8 @@ func sizeCache(o Options, blockBytes int64, maxModelLen int, free int64) (int, e
 	}
 	bytes := o.KVCacheMemory
 	if bytes == 0 {
-		useful := int64(s.MaxNumSeqs) * int64((maxModelLen+s.BlockSize-1)/s.BlockSize) * blockBytes
+		tokens := min(s.MaxNumSeqs*maxModelLen, max(cacheTokens, maxModelLen))
+		useful := int64((tokens+s.BlockSize-1)/s.BlockSize) * blockBytes
 		bytes = min(free/cacheShare, cacheLimit, useful)
 	}
 	blocks := bytes / blockBytes
