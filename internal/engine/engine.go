@@ -249,8 +249,11 @@ func (e *Engine) accept(r *Request, params *sample.Params) (*Handle, error) {
 	return h, nil
 }
 
-// abort asks the loop to end a request.
+// abort asks the loop to end a request. A loop that has ended has ended all of them.
 func (e *Engine) abort(h *Handle) {
+	if !e.Live() {
+		return
+	}
 	e.mu.Lock()
 	if !h.aborting {
 		h.aborting = true
