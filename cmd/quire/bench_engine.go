@@ -27,6 +27,7 @@ type benchEngineCmd struct {
 	Repeat  int    `name:"repetitions" short:"r" default:"5" help:"Times each test is run, after one to warm up."`
 	Chunk   int    `name:"ubatch" default:"512" help:"Rows of a prefill step."`
 	CPU     string `name:"cpu" default:"auto" enum:"auto,generic,avx2,avx512vnni" help:"Kernels to use; auto takes the fastest."`
+	Measure bool   `name:"measure" help:"Measure what the machine can do at best first, and print the shares of it."`
 	JSON    bool   `name:"json" help:"Print a JSON array instead of a table."`
 }
 
@@ -68,7 +69,19 @@ func (c *benchEngineCmd) Run(ctx context.Context, con *console) (err error) {
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
+	return c.time(ctx, con, m, d)
+}
+
+// time runs the tests and prints what they found.
+func (c *benchEngineCmd) time(ctx context.Context, con *console, m *model.Model, d *cpu.Device) error {
 	o := bench.EngineOptions{Prompts: c.Prompt, Gens: c.Gen, Batches: c.Batch, Depths: c.Depth, Chunk: c.Chunk, Repeats: c.Repeat}
+	if c.Measure {
+		p, err := d.MeasurePeak()
+		if err != nil {
+			return err
+		}
+		o.Peak = &p
+	}
 	if c.JSON {
 		rows := []bench.EngineRow{}
 		if err := bench.Engine(ctx, m, d, o, func(r bench.EngineRow) { rows = append(rows, r) }); err != nil {
@@ -78,11 +91,21 @@ func (c *benchEngineCmd) Run(ctx context.Context, con *console) (err error) {
 		e.SetIndent("", "  ")
 		return e.Encode(rows)
 	}
-	t := tabwriter.NewWriter(con.Out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(con.Out, "%s: %d threads, %v\n", m.Arch, d.Threads(), d.Level())
+	if p := o.Peak; p != nil {
+		fmt.Fprintf(con.Out, "at best %.1f GB/s from memory, %.0f Gop/s of bytes, %.0f of floats\n", p.GBps, p.GopsInt, p.GopsReal)
+	}
+	t := tabwriter.NewWriter(con.Out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "test\tt/s\tmean\t±\tGB/s\tGop/s\t")
-	err = bench.Engine(ctx, m, d, o, func(r bench.EngineRow) {
-		fmt.Fprintf(t, "%s\t%.1f\t%.1f\t%.1f\t%.1f\t%.0f\t\n", r.Name(), r.Speed, r.Mean, r.Spread, r.GBps, r.Gops)
+	share := func(s float64) string {
+		if o.Peak == nil {
+			return ""
+		}
+		return fmt.Sprintf(" (%.0f %%)", 100*s)
+	}
+	err := bench.Engine(ctx, m, d, o, func(r bench.EngineRow) {
+		fmt.Fprintf(t, "%s\t%.1f\t%.1f\t%.1f\t%.1f%s\t%.0f%s\t\n", r.Name(), r.Speed, r.Mean, r.Spread,
+			r.GBps, share(r.GBpsShare), r.Gops, share(r.GopsShare))
 	})
 	return errors.Join(err, t.Flush())
 }

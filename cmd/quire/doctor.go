@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -20,6 +21,8 @@ import (
 type doctorCmd struct {
 	CPU  string `name:"cpu" default:"auto" enum:"auto,generic,avx2,avx512vnni" help:"Kernels that would be used; auto takes the fastest."`
 	JSON bool   `help:"Print JSON."`
+
+	Measure bool `help:"Measure what the processor and the memory can do at best; takes seconds."`
 }
 
 // Help tells what is looked at.
@@ -40,6 +43,7 @@ type diagnosis struct {
 	Threads  int      `json:"threads"`
 	machine
 	Cache  cacheFolder `json:"models"`
+	Peak   *cpu.Peak   `json:"peak,omitempty"` // with all threads, if measured
 	Advice []string    `json:"advice"`
 }
 
@@ -58,6 +62,11 @@ func (cmd *doctorCmd) Run(c *console) error {
 		return err
 	}
 	d := diagnose("/", level)
+	if cmd.Measure {
+		if d.Peak, err = measurePeak(level); err != nil {
+			return err
+		}
+	}
 	if cmd.JSON {
 		if err := json.MarshalWrite(c.Out, d, jsontext.WithIndent("  ")); err != nil {
 			return err
@@ -88,6 +97,16 @@ func diagnose(root string, level cpu.Level) *diagnosis {
 	}
 	d.advise()
 	return d
+}
+
+// measurePeak measures with as many threads as serve would use.
+func measurePeak(level cpu.Level) (*cpu.Peak, error) {
+	device, err := cpu.NewDevice(cpu.Options{Level: level})
+	if err != nil {
+		return nil, err
+	}
+	p, err := device.MeasurePeak()
+	return &p, errors.Join(err, device.Close())
 }
 
 // readCacheFolder looks at the folder of models.
@@ -158,6 +177,9 @@ func (d *diagnosis) write(out io.Writer) error {
 		quota = fmt.Sprintf("quota of %.3g", d.Quota)
 	}
 	row("threads", "%d (%d processors, %s)", d.Threads, d.Affinity, quota)
+	if p := d.Peak; p != nil {
+		row("at best", "%.0f Gop/s of bytes, %.0f of floats; %.1f GB/s from memory", p.GopsInt, p.GopsReal, p.GBps)
+	}
 	limit := "no limit"
 	if d.MemoryLimit > 0 {
 		limit = "limit " + formatBytes(d.MemoryLimit)

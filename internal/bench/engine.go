@@ -20,6 +20,7 @@ type EngineOptions struct {
 	Depths  []int // tokens that are in each sequence's cache before
 	Chunk   int   // rows of a prefill step
 	Repeats int
+	Peak    *cpu.Peak // what the machine can do at best, if measured
 }
 
 // EngineRow is the result of one test.
@@ -35,6 +36,9 @@ type EngineRow struct {
 	Spread  float64 `json:"tokens_per_second_stddev"`
 	GBps    float64 `json:"gigabytes_per_second"` // weights read, at Speed
 	Gops    float64 `json:"gigaops_per_second"`   // multiplications and additions with weights, at Speed
+
+	GBpsShare float64 `json:"gigabytes_share,omitempty"` // of the peak, if that was measured: of memory
+	GopsShare float64 `json:"gigaops_share,omitempty"`   // of byte operations
 }
 
 // Name is the test in llama-bench's words.
@@ -109,13 +113,13 @@ func engineTest(ctx context.Context, m *model.Model, d *cpu.Device, o EngineOpti
 		speeds = append(speeds, float64((row.Prompt+row.Gen)*row.Batch)/time.Since(start).Seconds())
 	}
 	row.Threads, row.Level = d.Threads(), d.Level().String()
-	row.measure(m, speeds[1:], o.Chunk)
+	row.measure(m, speeds[1:], o)
 	report(row)
 	return nil
 }
 
 // measure sets the results from the speeds of the repeats.
-func (r *EngineRow) measure(m *model.Model, speeds []float64, chunk int) {
+func (r *EngineRow) measure(m *model.Model, speeds []float64, o EngineOptions) {
 	var sum, squares float64
 	for _, v := range speeds {
 		r.Speed = max(r.Speed, v)
@@ -129,7 +133,7 @@ func (r *EngineRow) measure(m *model.Model, speeds []float64, chunk int) {
 	r.Spread = math.Sqrt(squares / n)
 	perStep := float64(r.Batch)
 	if r.Gen == 0 {
-		perStep = float64(min(chunk, r.Prompt))
+		perStep = float64(min(o.Chunk, r.Prompt))
 	}
 	r.GBps = r.Speed / perStep * float64(m.WeightBytes) / 1e9
 	weights := layerWeights(m)
@@ -137,6 +141,9 @@ func (r *EngineRow) measure(m *model.Model, speeds []float64, chunk int) {
 		weights += float64(m.Hidden * m.Vocab)
 	}
 	r.Gops = 2 * r.Speed * weights / 1e9
+	if o.Peak != nil {
+		r.GBpsShare, r.GopsShare = r.GBps/o.Peak.GBps, r.Gops/o.Peak.GopsInt
+	}
 }
 
 // layerWeights is the number of weights a token is multiplied with, without the output head.

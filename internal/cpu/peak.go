@@ -7,9 +7,9 @@ import (
 
 // Peak is what all workers of a device together can do at best, measured.
 type Peak struct {
-	GopsInt  float64 // 10⁹ multiplications and additions of bytes a second
-	GopsReal float64 // the same of float32
-	GBps     float64 // 10⁹ bytes read from memory a second
+	GopsInt  float64 `json:"int8_gigaops_per_second"`  // 10⁹ multiplications and additions of bytes a second
+	GopsReal float64 `json:"float_gigaops_per_second"` // the same of float32
+	GBps     float64 `json:"gigabytes_per_second"`     // 10⁹ bytes read from memory a second
 }
 
 // peakBytes is what each worker reads: more than the caches hold of it.
