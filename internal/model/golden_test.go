@@ -79,6 +79,9 @@ func tinyModels(t *testing.T, suffix string, test func(t *testing.T, f *golden.F
 // TestReferenceMatchesTransformers shows that the oracle of this package's tests is right: it agrees with the logits
 // of Hugging Face transformers on every tiny model, to the rounding of their float32.
 func TestReferenceMatchesTransformers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the reference in float64 takes its time")
+	}
 	tinyModels(t, "f16", func(t *testing.T, f *golden.File, file string) {
 		report, err := golden.Compare(f, referenceRunner{newReference(t, open(t, file))}, golden.Float)
 		if err != nil {
@@ -100,7 +103,7 @@ func TestTinyModels(t *testing.T) {
 		precision golden.Precision
 	}{{"f32", golden.Float}, {"f16", golden.Float}, {"q8_0", golden.Blocks}} {
 		tinyModels(t, c.suffix, func(t *testing.T, f *golden.File, file string) {
-			m := newMachine(t, open(t, file), setup{tokens: f.LongestSequence()})
+			m := newMachine(t, open(t, file), setup{level: fastest(), threads: 2, tokens: f.LongestSequence()})
 			report, err := golden.Compare(f, goldenRunner{t, m}, c.precision)
 			if err != nil {
 				t.Fatal(err)

@@ -32,6 +32,9 @@ func series(n int, first, last float32) []float32 {
 
 // TestVariants holds the forward pass to the reference on what published models of the five architectures vary in.
 func TestVariants(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the reference in float64 takes its time")
+	}
 	type keys = map[string]any
 	type tensors = map[string][]float32
 	bias := tensors{}
@@ -93,6 +96,9 @@ func TestVariants(t *testing.T) {
 // TestTypes holds every tensor type to the reference on the same weights. What is left is the rounding of activations to
 // 8 bits, so the bound is on the divergence.
 func TestTypes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the reference in float64 takes its time")
+	}
 	for _, typ := range []tensor.DType{
 		tensor.F16, tensor.BF16, tensor.Q8_0, tensor.Q4_0, tensor.Q4_1, tensor.Q5_0, tensor.Q5_1, tensor.Q4_K, tensor.Q5_K, tensor.Q6_K,
 	} {
