@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -103,13 +104,10 @@ func (cmd *runCmd) load(ctx context.Context, c *console) (*llm.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	models, err := newCatalog(c.Err)
+	name := cmp.Or(cmd.Name, defaultModel)
+	models, err := bring(ctx, c.Err, name)
 	if err != nil {
 		return nil, err
-	}
-	name := cmd.Name
-	if name == "" {
-		name = defaultModel
 	}
 	return llm.Load(ctx, llm.Options{
 		Model: name, Catalog: models, CPU: cmd.CPU.CPU, Threads: cmd.Threads, MaxModelLen: cmd.MaxModelLen, ChatTemplate: template,

@@ -57,11 +57,11 @@ func (cmd *serveCmd) Run(ctx context.Context, c *console) error {
 	if cmd.Exposed() {
 		log.Warn("the server can be reached from other machines without a key: --api-key asks for one", slog.String("host", cmd.HTTP.Host))
 	}
-	options, err := cmd.options(log, c.Err)
+	options, err := cmd.options(log)
 	if err != nil {
 		return err
 	}
-	if _, err := options.Catalog.Resolve(ctx, options.Model); err != nil { // the long part, before the port is taken
+	if options.Catalog, err = bring(ctx, c.Err, options.Model); err != nil { // the long part, before the port is taken
 		return err
 	}
 	l, err := cmd.listen()
@@ -99,12 +99,8 @@ func (cmd *serveCmd) chooseModel() error {
 }
 
 // options turns the configuration into what the packages take.
-func (cmd *serveCmd) options(log *slog.Logger, progress io.Writer) (*llm.Options, error) {
+func (cmd *serveCmd) options(log *slog.Logger) (*llm.Options, error) {
 	template, err := readTemplate(cmd.Model.ChatTemplate)
-	if err != nil {
-		return nil, err
-	}
-	models, err := newCatalog(progress)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +120,7 @@ func (cmd *serveCmd) options(log *slog.Logger, progress io.Writer) (*llm.Options
 		policy = sched.Priority
 	}
 	return &llm.Options{
-		Model: cmd.Model.Model, Catalog: models, CPU: cmd.CPU.CPU, Threads: cmd.CPU.Threads, MaxModelLen: cmd.Model.MaxModelLen,
+		Model: cmd.Model.Model, CPU: cmd.CPU.CPU, Threads: cmd.CPU.Threads, MaxModelLen: cmd.Model.MaxModelLen,
 		KVCacheTokens: cmd.Cache.KVCacheTokens, KVCacheMemory: int64(cmd.Cache.KVCacheMemory), ChatTemplate: template, Log: log, Tiers: tiers,
 		Engine: engine.Config{
 			Sched: sched.Config{
@@ -242,14 +238,18 @@ func readTemplate(template string) (string, error) {
 	return string(data), nil
 }
 
-// newCatalog is the catalog of models as the environment configures it; what it fetches is shown on w.
-func newCatalog(w io.Writer) (*catalog.Catalog, error) {
+// bring fetches the model that ref means unless it is here, shows how on w, and returns the catalog that has it.
+func bring(ctx context.Context, w io.Writer, ref string) (*catalog.Catalog, error) {
 	cfg, err := catalog.ConfigFromEnv(os.Getenv)
 	if err != nil {
 		return nil, err
 	}
-	cfg.Reporter = newPullReporter(w)
-	return catalog.New(cfg), nil
+	reporter := newPullReporter(w)
+	cfg.Reporter = reporter
+	_, err = catalog.New(cfg).Resolve(ctx, ref)
+	reporter.Close() // before anything else is written to w
+	cfg.Reporter = nil
+	return catalog.New(cfg), err
 }
 
 // newLogger logs to w: in colour on a terminal, as JSON if asked for.

@@ -76,7 +76,7 @@ type Scheduler struct {
 	Watermark float64 `default:"0.0625" help:"Share of the KV cache that an admission leaves free while others run."`
 }
 
-// Cache sizes the KV cache. Without a size it takes a share of the free memory.
+// Cache sizes the KV cache. Without a size it has room for 32,768 tokens or one longest request.
 type Cache struct {
 	// Tokens.
 	BlockSize int `default:"16" enum:"8,16,32" help:"Tokens in a block."`
