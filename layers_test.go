@@ -46,12 +46,13 @@ const layers = `
 	kv < connector/chunk;
 	kv, invariant, cpu < connector/ram;
 	sched, invariant, cpu, connector/chunk, connector/ram < connector;
-	connector, connector/chunk < connector/disk;
+	connector, connector/chunk < connector/disk, connector/valkey;
+	connector/valkey/valkeytest;
 
 	# Around the core: one owner, thin shells.
 	sched < record < cmd/quire;
 	sched, sample, tokenizer, invariant, record < engine;
-	catalog, chat, executor, engine, tokenizer, connector/disk < llm;
+	catalog, chat, executor, engine, tokenizer, connector/disk, connector/valkey < llm;
 	llm < quire;
 	sched, invariant < sim;
 

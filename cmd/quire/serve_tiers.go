@@ -12,7 +12,7 @@ import (
 // tiers says where KV goes that leaves the cache.
 func (cmd *serveCmd) tiers() (llm.Tiers, error) {
 	c := &cmd.Cache
-	t := llm.Tiers{RAM: int64(c.KVRAM), Disk: c.KVDisk, DiskBytes: int64(c.KVDiskSize)}
+	t := llm.Tiers{RAM: int64(c.KVRAM), Disk: c.KVDisk, DiskBytes: int64(c.KVDiskSize), Valkey: c.KVValkey}
 	switch c.KVRAM { // what is 0 here is "as you like" there
 	case config.Auto:
 		t.RAM = 0

@@ -92,6 +92,8 @@ type Cache struct {
 	KVDisk string `name:"kv-disk" default:"auto" help:"Folder where KV outlives a restart; auto is in the user's cache, off none."`
 	// auto is a tenth of the free space, at most 10 GiB; 0 is none.
 	KVDiskSize Budget `name:"kv-disk-size" default:"auto" help:"Space there a model; auto is a tenth of what is free, up to 10GiB."`
+	// valkey:// is redis://, a second s means TLS; user:password@, /database, ?cluster=true. It may be absent.
+	KVValkey string `name:"kv-valkey" placeholder:"URL" help:"Valkey or Redis server where replicas share KV, such as redis://host:6379."`
 }
 
 // CPU says what computes.

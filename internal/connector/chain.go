@@ -22,7 +22,7 @@ type Memory interface {
 }
 
 // Store keeps chunks of blocks by the hash of their last block. What it returns is checked by the chain. Its methods may be
-// called concurrently; Has, Drop and Usage must return at once.
+// called concurrently; Has and Usage must return at once.
 type Store interface {
 	// Name is what metrics and logs call it: one word.
 	Name() string
@@ -39,6 +39,12 @@ type Store interface {
 	Usage() Usage
 	// Close ends the store. Nothing is called after it.
 	Close() error
+}
+
+// Finder is a Store that others write to as well: what it has must be asked for. Has answers from memory what Find found.
+type Finder interface {
+	// Find asks which of the chunks are there, in bounded time.
+	Find(ctx context.Context, hashes []kv.Hash) error
 }
 
 // Usage is what a tier holds at the moment.
@@ -85,8 +91,9 @@ type Chain struct {
 
 	mu      sync.Mutex // guards what follows
 	loads   map[loadKey]*load
-	loading map[kv.Hash]int          // loads in flight by their first block
-	short   map[sched.RequestID]bool // live requests of which a load did not bring all
+	loading map[kv.Hash]int            // loads in flight by their first block
+	asked   map[sched.RequestID]asking // live requests for which stores were asked what they have
+	short   map[sched.RequestID]bool   // live requests of which a load did not bring all
 	done    []sched.LoadDone
 	expired uint64
 }
@@ -102,6 +109,7 @@ func New(cfg Config) (*Chain, error) {
 	c := &Chain{
 		cfg: cfg, ram: cfg.RAM, copies: newQueue[readJob](), wake: func() {},
 		loads: map[loadKey]*load{}, loading: map[kv.Hash]int{}, offered: map[kv.Hash]sched.RequestID{}, short: map[sched.RequestID]bool{},
+		asked: map[sched.RequestID]asking{},
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	c.cancel = cancel
@@ -150,6 +158,9 @@ func (c *Chain) Match(q sched.MatchQuery) sched.Match {
 		return sched.Match{Deferred: true}
 	}
 	c.scratch = c.route(c.scratch[:0], q.Hashes, first, last)
+	if c.ask(q.Request.ID, q.Hashes, first, last) {
+		return sched.Match{Deferred: true}
+	}
 	n := c.worthwhile(c.scratch)
 	async := slices.ContainsFunc(c.scratch, func(p part) bool { return p.tier != nil && p.from < first+n })
 	if async {
@@ -167,6 +178,7 @@ func (c *Chain) Finished(id sched.RequestID, epoch sched.Epoch, _ sched.Reason) 
 		l.cancel()
 	}
 	c.mu.Lock()
+	delete(c.asked, id)
 	delete(c.short, id) // last: a load that is cut off is short
 	c.mu.Unlock()
 	return false
@@ -367,6 +379,7 @@ func (c *Chain) Close() error {
 	c.copies.close()
 	for _, t := range c.tiers {
 		t.reads.close()
+		t.finds.close()
 		t.writes.close()
 	}
 	ended := make(chan struct{})

@@ -27,11 +27,12 @@ const (
 	causeRead                  // an error of the store
 	causeWrite                 // an error of the store
 	causeDeadline              // the load's time was up
+	causeFind                  // the store did not say what it has
 	causes
 )
 
 func (c cause) String() string {
-	return [causes]string{"missing", "corrupt", "read", "write", "deadline"}[c]
+	return [causes]string{"missing", "corrupt", "read", "write", "deadline", "find"}[c]
 }
 
 var errDeadline = errors.New("load ended at its deadline")
@@ -49,6 +50,7 @@ type tier struct {
 	free    chan []byte // for chunks on their way out; empty means drop
 	reads   *queue[readJob]
 	writes  *queue[writeJob]
+	finds   *queue[findJob] // unused unless the store is a Finder
 	breaker breaker
 
 	hits, stored counter
@@ -71,7 +73,7 @@ func newTier(s Store, cfg Config) (*tier, error) {
 	t := &tier{
 		store: s, format: cfg.Format.Of(s.ChunkBlocks()), block: cfg.Format.BlockBytes, memory: cfg.Memory,
 		log:   cfg.Log.With(slog.String("tier", s.Name())),
-		reads: newQueue[readJob](), writes: newQueue[writeJob](), pending: map[kv.Hash]bool{},
+		reads: newQueue[readJob](), writes: newQueue[writeJob](), finds: newQueue[findJob](), pending: map[kv.Hash]bool{},
 	}
 	size := t.format.BufferBytes()
 	n := max(cfg.BufferBytes/size, 2*writers)
@@ -93,6 +95,9 @@ func newTier(s Store, cfg Config) (*tier, error) {
 }
 
 func (t *tier) start(ctx context.Context, workers *sync.WaitGroup) {
+	if f, ok := t.store.(Finder); ok {
+		workers.Go(func() { t.findAll(ctx, f) })
+	}
 	for _, buffer := range t.scratch {
 		workers.Go(func() { t.readAll(ctx, buffer) })
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/quire-ai/quire/internal/connector/chunk"
 	"github.com/quire-ai/quire/internal/connector/disk"
 	"github.com/quire-ai/quire/internal/connector/ram"
+	"github.com/quire-ai/quire/internal/connector/valkey"
 	"github.com/quire-ai/quire/internal/executor"
 )
 
@@ -27,7 +28,14 @@ type Tiers struct {
 	DiskBytes int64
 	// DiskOptional has Load go on, with a warning, when the folder cannot be used.
 	DiskOptional bool
+
+	// Valkey is the URL of a Valkey or Redis server that replicas share; empty is none. See package valkey.
+	Valkey string
 }
+
+// sharedTokens is about the size of a chunk in a shared store: values of a few hundred kilobytes to a few megabytes are what
+// such servers move fastest.
+const sharedTokens = 64
 
 // Bounds of tiers whose size nobody chose.
 const (
@@ -47,10 +55,12 @@ func openTiers(o Options, ex *executor.Executor, f *gguf.File) (*connector.Chain
 		Memory: ex.KV(), Format: chunk.Format{Blocks: 1, BlockBytes: ex.KV().BlockBytes()}, BlockSize: s.BlockSize, Log: o.Log,
 	}
 	var err error
-	if o.Tiers.Disk != "" {
+	if o.Tiers.Disk != "" || o.Tiers.Valkey != "" {
 		if cfg.Format.Fingerprint, err = fingerprint(f, ex.KV().Shape()); err != nil {
 			return nil, err
 		}
+	}
+	if o.Tiers.Disk != "" {
 		store, err := openDisk(o.Tiers, cfg.Format)
 		switch {
 		case err == nil:
@@ -61,16 +71,29 @@ func openTiers(o Options, ex *executor.Executor, f *gguf.File) (*connector.Chain
 			return nil, err
 		}
 	}
-	if cfg.RAM, err = openRAM(o.Tiers, cfg.Format.BlockBytes); err != nil {
-		for _, store := range cfg.Stores {
-			err = errors.Join(err, store.Close())
+	if o.Tiers.Valkey != "" {
+		format := cfg.Format.Of(max(sharedTokens/s.BlockSize, 1))
+		store, err := valkey.New(valkey.Config{URL: o.Tiers.Valkey, Format: format})
+		if err != nil {
+			return nil, errors.Join(err, closeAll(cfg.Stores))
 		}
-		return nil, err
+		cfg.Stores = append(cfg.Stores, store)
+	}
+	if cfg.RAM, err = openRAM(o.Tiers, cfg.Format.BlockBytes); err != nil {
+		return nil, errors.Join(err, closeAll(cfg.Stores))
 	}
 	if cfg.RAM == nil && len(cfg.Stores) == 0 {
 		return nil, nil
 	}
 	return connector.New(cfg)
+}
+
+func closeAll(stores []connector.Store) error {
+	var err error
+	for _, s := range stores {
+		err = errors.Join(err, s.Close())
+	}
+	return err
 }
 
 // openRAM makes the ram tier, nil if there is none.

@@ -137,7 +137,7 @@ func tierTable() []spec {
 		{name: "quire_kv_tier_not_stored_total", kind: counter, unit: "chunks", labels: []string{"tier", "reason"},
 			help: "Chunks not stored because the buffers were full or the breaker open: a store never delays a step."},
 		{name: "quire_kv_tier_failures_total", kind: counter, unit: "transfers", labels: []string{"tier", "cause"},
-			help: "Transfers that failed: missing, corrupt, read, write or deadline. What they were to bring is computed."},
+			help: "Transfers that failed: missing, corrupt, read, write, deadline or find. What they were to bring is computed."},
 		{name: "quire_kv_tier_breaker_open", kind: gauge, unit: "0 or 1", labels: tier,
 			help: "1 while a tier is set aside after failures in a row."},
 	}
