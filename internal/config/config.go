@@ -43,7 +43,7 @@ type HTTP struct {
 	// 0 … 65535.
 	Port int `default:"8000" help:"Port to listen on; 0 takes a free one and prints it."`
 	// Empty lets anyone in.
-	APIKey []string `name:"api-key" placeholder:"KEY" help:"Bearer token that clients must send for paths under /v1; several may be given."`
+	APIKey Keys `name:"api-key" placeholder:"KEY" help:"Bearer token that clients must send for paths under /v1; several may be given."`
 	// PEM; both or neither.
 	SSLCertfile string `name:"ssl-certfile" placeholder:"FILE" help:"Certificate; with it the server speaks HTTPS."`
 	// See SSLCertfile.

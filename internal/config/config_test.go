@@ -87,7 +87,7 @@ func TestEnvironment(t *testing.T) {
 // TestValidateReportsEveryFault holds that one run shows all that is wrong, with the flag, the value and the range.
 func TestValidateReportsEveryFault(t *testing.T) {
 	_, got := parse(t, "--port=70000", "--max-num-seqs=0", "--watermark=2", "--kv-cache-tokens=100", "--kv-cache-memory=1g",
-		"--api-key= ", "--no-enable-chunked-prefill", "--max-model-len=4096", "--log-stats-interval=0", "--max-request-bytes=0",
+		"--api-key=", "--no-enable-chunked-prefill", "--max-model-len=4096", "--log-stats-interval=0", "--max-request-bytes=0",
 		"--stall-timeout=0", "--stream-interval=0", "--ssl-keyfile=k.pem")
 	if got == nil {
 		t.Fatal("kong, which calls Validate, found no fault")

@@ -92,6 +92,16 @@ func (b Budget) String() string {
 	return Bytes(b).String()
 }
 
+// Keys are secrets, divided by commas. An empty text is one empty key, which Validate refuses, and not a list without keys:
+// whoever passes a variable that is not set wants a key, and must not get a server without one.
+type Keys []string
+
+// UnmarshalText implements encoding.TextUnmarshaler. It adds to the keys, since the flag may be repeated.
+func (k *Keys) UnmarshalText(text []byte) error {
+	*k = append(*k, strings.Split(string(text), ",")...)
+	return nil
+}
+
 // Seconds is a length of time. It is written as Go writes durations, 1m30s, or as a number of seconds.
 type Seconds time.Duration
 
