@@ -205,9 +205,12 @@ func (e *Engine) admissible(r *Request) error {
 			return &sample.ParamError{Param: c.param, Reason: "must not be negative, got " + strconv.Itoa(c.value)}
 		}
 	}
-	if r.MaxTokens > 0 && r.MinTokens > r.MaxTokens {
-		return &sample.ParamError{Param: "min_tokens", Reason: "must be at most max_tokens " + strconv.Itoa(r.MaxTokens) +
-			", got " + strconv.Itoa(r.MinTokens)}
+	most, what := r.MaxTokens, "max_tokens"
+	if most == 0 {
+		most, what = e.MaxTokens()-n, "what the prompt leaves:"
+	}
+	if r.MinTokens > most {
+		return &sample.ParamError{Param: "min_tokens", Reason: fmt.Sprintf("must be at most %s %d, got %d", what, most, r.MinTokens)}
 	}
 	return nil
 }
