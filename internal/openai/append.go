@@ -1,6 +1,8 @@
 package openai
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"slices"
 	"strconv"
 
@@ -274,7 +276,18 @@ func (m ModelCard) Append(b []byte) []byte {
 	b = appendString(b, m.Root)
 	b = append(b, `,"parent":null,"max_model_len":`...)
 	b = strconv.AppendInt(b, int64(m.MaxModelLen), 10)
-	return append(b, `,"permission":[]}`...)
+	b = append(b, `,"permission":[{"id":"modelperm-`...)
+	b = append(b, modelDigest(m.ID)...)
+	b = append(b, `","object":"model_permission","created":`...)
+	b = strconv.AppendInt(b, m.Created.Unix(), 10)
+	b = append(b, `,"allow_create_engine":false,"allow_sampling":true,"allow_logprobs":true,"allow_search_indices":false,`...)
+	return append(b, `"allow_view":true,"allow_fine_tuning":false,"organization":"*","group":null,"is_blocking":false}]}`...)
+}
+
+// modelDigest is the part of a permission's id that tells models apart.
+func modelDigest(id string) string {
+	sum := sha256.Sum256([]byte(id))
+	return hex.EncodeToString(sum[:16])
 }
 
 // AppendModels appends the list as GET /v1/models shows it.

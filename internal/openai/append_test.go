@@ -66,7 +66,9 @@ func TestResponses(t *testing.T) {
 			`{"error":{"message":"no","type":"BadRequestError","param":"n","code":400}}`},
 		{"models", AppendModels(nil, []ModelCard{{ID: "m", Created: header.Created, Root: "/m.gguf", MaxModelLen: 2048}}),
 			`{"object":"list","data":[{"id":"m","object":"model","created":1700000000,"owned_by":"quire","root":"/m.gguf",` +
-				`"parent":null,"max_model_len":2048,"permission":[]}]}`},
+				`"parent":null,"max_model_len":2048,"permission":[{"id":"modelperm-62c66a7a5dd70c3146618063c344e531","object":"model_permission",` +
+				`"created":1700000000,"allow_create_engine":false,"allow_sampling":true,"allow_logprobs":true,"allow_search_indices":false,` +
+				`"allow_view":true,"allow_fine_tuning":false,"organization":"*","group":null,"is_blocking":false}]}]}`},
 	} {
 		if diff := cmp.Diff(tc.want, string(tc.got)); diff != "" {
 			t.Errorf("%s: -want +got\n%s", tc.name, diff)
@@ -89,7 +91,7 @@ func TestFrames(t *testing.T) {
 		want string
 	}{
 		{c.AppendDelta(nil, &Delta{Role: "assistant", PromptTokenIDs: []int32{1}}, nil),
-			chat + `{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null,"prompt_token_ids":[1]}]}`},
+			chat + `{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}],"prompt_token_ids":[1]}`},
 		{c.AppendDelta(nil, &Delta{Index: 12, Text: "é\n"}, usage),
 			chat + `{"index":12,"delta":{"content":"é\n"},"logprobs":null,"finish_reason":null}],` + usageJSON + `}`},
 		{c.AppendDelta(nil, &Delta{FinishReason: "stop", StopReason: StopReason{Text: "X"}, TokenIDs: []int32{5}}, nil),

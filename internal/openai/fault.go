@@ -117,9 +117,15 @@ func rootCause(err error) error {
 	}
 }
 
+// maxPath is the length of a path after which it is cut: a body may nest 10,000 deep.
+const maxPath = 128
+
 // join appends a JSON pointer to a dotted path.
 func join(prefix string, p jsontext.Pointer) string {
 	for token := range p.Tokens() {
+		if len(prefix) > maxPath {
+			return prefix + ".…"
+		}
 		prefix = dotted(prefix, token)
 	}
 	return prefix

@@ -26,12 +26,18 @@ func (f *Frames) AppendDelta(b []byte, d *Delta, usage *Usage) []byte {
 	} else {
 		b = d.appendText(b)
 	}
-	return appendEnd(b, usage)
+	b = appendUsage(append(b, ']'), usage)
+	if f.kind == Chat && d.PromptTokenIDs != nil { // of the message, as in a whole answer; a text has them with its choice
+		b = append(b, `,"prompt_token_ids":`...)
+		b = appendIDs(b, d.PromptTokenIDs)
+	}
+	return append(b, "}\n\n"...)
 }
 
 // AppendUsage appends the frame of include_usage: no choice, the usage of the request.
 func (f *Frames) AppendUsage(b []byte, usage Usage) []byte {
-	return appendEnd(append(b, f.head...), &usage)
+	b = append(append(b, f.head...), ']')
+	return append(appendUsage(b, &usage), "}\n\n"...)
 }
 
 // AppendErrorFrame appends the frame that reports an error after the first byte was sent.
@@ -41,14 +47,12 @@ func AppendErrorFrame(b []byte, e *Error) []byte {
 	return append(b, "\n\n"...)
 }
 
-// appendEnd closes a frame after its choices.
-func appendEnd(b []byte, usage *Usage) []byte {
-	b = append(b, ']')
-	if usage != nil {
-		b = append(b, `,"usage":`...)
-		b = usage.append(b)
+// appendUsage appends the usage of a frame that has one.
+func appendUsage(b []byte, usage *Usage) []byte {
+	if usage == nil {
+		return b
 	}
-	return append(b, "}\n\n"...)
+	return usage.append(append(b, `,"usage":`...))
 }
 
 // appendChat appends the delta of a message. Members without a value are left out.
@@ -97,7 +101,7 @@ func (d *Delta) appendRest(b []byte, kind Kind) []byte {
 		b = append(b, `,"token_ids":`...)
 		b = appendIDs(b, d.TokenIDs)
 	}
-	if d.PromptTokenIDs != nil {
+	if kind == Text && d.PromptTokenIDs != nil {
 		b = append(b, `,"prompt_token_ids":`...)
 		b = appendIDs(b, d.PromptTokenIDs)
 	}

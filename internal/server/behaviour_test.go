@@ -162,6 +162,28 @@ func TestBug3ClientGone(t *testing.T) {
 	}
 }
 
+// TestHalfClosedClientGetsNoEmptyAnswer: a client that only stops sending, as one piped through nc does, looks like one that
+// left. Its request ends, and it must not read "200 OK" without a body.
+func TestHalfClosedClientGetsNoEmptyAnswer(t *testing.T) {
+	g := make(gate)
+	f := newFixture(t, setup{toy: executortest.Options{Step: g.step}})
+	conn, err := net.Dial("tcp", f.listen())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	io.WriteString(conn, rawPost(`{"prompt":"0123456789","max_tokens":5}`))
+	g <- struct{}{}
+	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	if answer, err := io.ReadAll(conn); err != nil || len(answer) > 0 {
+		t.Errorf("answer %q %v, want none", answer, err)
+	}
+	close(g)
+	f.idle()
+}
+
 // TestBug4CancelDuringPrefill is ollama#11889: a cancel during prefill has no effect until the first token.
 func TestBug4CancelDuringPrefill(t *testing.T) {
 	g := make(gate)
@@ -395,6 +417,52 @@ func TestBodyLimit(t *testing.T) {
 	rec := f.do("POST", "/v1/completions", `{"prompt":"`+strings.Repeat("x", 100)+`"}`)
 	if rec.Code != 413 || !strings.Contains(rec.Body.String(), "the body exceeds 100 bytes") {
 		t.Errorf("%d %s", rec.Code, rec.Body)
+	}
+}
+
+// TestTooLargeBodyIsNotAskedFor: a client that waits for 100 Continue before it sends gigabytes is told at once, and sends
+// nothing.
+func TestTooLargeBodyIsNotAskedFor(t *testing.T) {
+	f := newFixture(t, setup{})
+	conn, err := net.Dial("tcp", f.listen())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	io.WriteString(conn, "POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"+
+		"Expect: 100-continue\r\nContent-Length: 99999999999\r\n\r\n")
+	if answer := readAll(t, conn); !strings.HasPrefix(answer, "HTTP/1.1 413 ") {
+		t.Errorf("answer %q, want 413", answer)
+	}
+}
+
+// TestErrorsQuoteLittle: what an error quotes is the client's, and must not come back, or go to the log, by the megabyte.
+func TestErrorsQuoteLittle(t *testing.T) {
+	long := strings.Repeat("x", 500_000)
+	for name, body := range map[string]string{
+		"model":          `{"prompt":"a","model":"` + long + `"}`,
+		"field":          `{"prompt":"a","` + long + `":1,"` + long + `":2}`,
+		"nesting":        `{"prompt":"a","x":` + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + `}`,
+		"logit_bias":     `{"prompt":"a","logit_bias":{"` + long + `":1}}`,
+		"format":         `{"prompt":"a","response_format":{"type":"` + long + `"}}`,
+		"side":           `{"prompt":"a","truncation_side":"` + long + `"}`,
+		"a long é":       `{"prompt":"a","model":"` + strings.Repeat("é", 5000) + `"}`,
+		"a type of part": `{"messages":[{"role":"user","content":[{"type":"` + long + `"}]}]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, setup{options: Options{LogRequests: true}})
+			path := "/v1/completions"
+			if strings.Contains(body, "messages") {
+				path = "/v1/chat/completions"
+			}
+			rec := f.do("POST", path, body)
+			if rec.Code < 400 || rec.Code > 404 || rec.Body.Len() > 2*(maxMessage+maxParam) {
+				t.Errorf("%d with %d bytes: %.200s", rec.Code, rec.Body.Len(), rec.Body)
+			}
+			if n := len(f.logs.String()); n > 2*maxMessage {
+				t.Errorf("%d bytes were logged", n)
+			}
+		})
 	}
 }
 

@@ -22,6 +22,10 @@ func (s *Server) decode(w http.ResponseWriter, r *http.Request, v any) error {
 		return &statusError{http.StatusBadRequest, typeBadBody, "",
 			fmt.Sprintf("content type %q is not application/json", r.Header.Get("Content-Type"))}
 	}
+	if r.ContentLength > s.opts.MaxRequestBytes { // said beforehand: not a byte is read, nor asked for by 100 Continue
+		w.Header().Set("Connection", "close")
+		return s.bodyError(&http.MaxBytesError{Limit: s.opts.MaxRequestBytes})
+	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.opts.MaxRequestBytes))
 	if err != nil {
 		w.Header().Set("Connection", "close")

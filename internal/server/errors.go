@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/quire-ai/quire/internal/engine"
 	"github.com/quire-ai/quire/internal/openai"
@@ -20,8 +21,29 @@ const (
 	typeUnavailable = "ServiceUnavailableError"
 )
 
-// apiError chooses status and type of an error. It is the only place that does.
+// The bytes of an error that are sent and logged, at most: what it quotes is the client's, and may be megabytes.
+const (
+	maxMessage = 2048
+	maxParam   = 256
+)
+
+// apiError is an error as it is sent.
 func apiError(err error) *openai.Error {
+	e := classify(err)
+	e.Message, e.Param = clip(e.Message, maxMessage), clip(e.Param, maxParam)
+	return e
+}
+
+// clip cuts a text that has more than most bytes.
+func clip(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}
+
+// classify chooses status and type of an error. It is the only place that does.
+func classify(err error) *openai.Error {
 	if e, ok := errors.AsType[*statusError](err); ok {
 		return &openai.Error{Message: e.message, Type: e.typ, Param: e.param, Code: e.code}
 	}
@@ -41,13 +63,18 @@ func apiError(err error) *openai.Error {
 	if e, ok := errors.AsType[*promptError](err); ok {
 		return badRequest("messages", e.Error())
 	}
-	if _, ok := errors.AsType[*engine.QueueFullError](err); ok || errors.Is(err, engine.ErrDraining) || errors.Is(err, engine.ErrClosed) {
+	if _, ok := errors.AsType[*engine.QueueFullError](err); ok || unavailable(err) {
 		return &openai.Error{Message: err.Error(), Type: typeUnavailable, Code: http.StatusServiceUnavailable}
 	}
 	if errors.Is(err, engine.ErrEmptyPrompt) {
 		return badRequest("prompt", err.Error())
 	}
 	return &openai.Error{Message: err.Error(), Type: typeInternal, Code: http.StatusInternalServerError}
+}
+
+// unavailable reports whether err says that the server is ending.
+func unavailable(err error) bool {
+	return errors.Is(err, engine.ErrDraining) || errors.Is(err, engine.ErrClosed) || errors.Is(err, errCutOff)
 }
 
 func badRequest(param, message string) *openai.Error {
@@ -91,5 +118,6 @@ func writeJSON(w http.ResponseWriter, status int, body []byte) {
 
 // gone reports whether err only says that the client has left.
 func gone(ctx context.Context, err error) bool {
-	return ctx.Err() != nil && errors.Is(err, context.Cause(ctx))
+	cause := context.Cause(ctx)
+	return cause != nil && cause != errCutOff && errors.Is(err, cause)
 }

@@ -60,6 +60,7 @@ func (s *Server) generation(handle func(http.ResponseWriter, *http.Request) erro
 		case err == nil:
 		case gone(r.Context(), err):
 			note(w, slog.Bool("client_gone", true))
+			panic(http.ErrAbortHandler) // returning would send an empty 200 to a client that only stopped sending
 		default:
 			e := apiError(err)
 			note(w, slog.String("error", e.Message))

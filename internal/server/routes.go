@@ -72,10 +72,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
 	rec := &recorder{ResponseWriter: w}
 	defer func() {
-		if cause := recover(); cause != nil && cause != http.ErrAbortHandler {
+		cause := recover()
+		if cause != nil && cause != http.ErrAbortHandler {
 			s.panicked(rec, r, cause)
 		}
 		s.answered(rec, r, time.Since(start))
+		if cause == http.ErrAbortHandler {
+			panic(cause) // closes the connection
+		}
 	}()
 	if strings.HasPrefix(r.URL.Path, "/v1/") && !s.keys.admit(r) {
 		w.Header().Set("WWW-Authenticate", "Bearer")

@@ -21,6 +21,8 @@ const (
 	writeTimeout   = 30 * time.Second  // for one frame or one answer: a client that stops reading is cut off
 	idleTimeout    = 120 * time.Second // for the next request on a connection
 	maxHeader      = 64 << 10          // bytes
+
+	farewellTimeout = time.Second // for the last words to a request that is cut off
 )
 
 // Options is what a server serves and how.
@@ -83,8 +85,11 @@ func (s *Server) limits() openai.Limits {
 // Serve answers on l until ctx ends. Then it accepts no more connections, refuses new requests on open ones with 503 and
 // gives running requests the time grace to end; what is left is cut off. It closes l and returns when no request runs.
 func (s *Server) Serve(ctx context.Context, l net.Listener, grace time.Duration) error {
+	base, cut := context.WithCancelCause(context.Background())
+	defer cut(nil)
 	hs := &http.Server{
 		Handler:           s,
+		BaseContext:       func(net.Listener) context.Context { return base },
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       requestTimeout,
 		IdleTimeout:       idleTimeout,
@@ -98,11 +103,15 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, grace time.Duration)
 		return fmt.Errorf("serve %s: %w", l.Addr(), err)
 	case <-ctx.Done():
 	}
-	return s.shutdown(hs, grace)
+	return s.shutdown(hs, grace, cut)
 }
 
-// shutdown ends a server that was told to.
-func (s *Server) shutdown(hs *http.Server, grace time.Duration) error {
+// errCutOff ends a request that did not end within the grace period.
+var errCutOff = errors.New("the server is shutting down: the request was cut off")
+
+// shutdown ends a server that was told to. What outlives the grace period is cut: it is told so, as far as the client
+// takes it within a moment, and then the connections are closed.
+func (s *Server) shutdown(hs *http.Server, grace time.Duration, cut context.CancelCauseFunc) error {
 	ctx, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
 	s.log.Info("shutting down", slog.Int64("requests", s.active.Load()), slog.Duration("grace", grace))
@@ -119,5 +128,9 @@ func (s *Server) shutdown(hs *http.Server, grace time.Duration) error {
 		return err
 	}
 	s.log.Warn("requests cut off at the end of the grace period", slog.Int64("requests", s.active.Load()))
+	cut(errCutOff)
+	told, done := context.WithTimeout(context.Background(), farewellTimeout)
+	defer done()
+	_ = hs.Shutdown(told) // what is left then is closed on
 	return hs.Close()
 }

@@ -156,16 +156,17 @@ func TestSlowSender(t *testing.T) {
 }
 
 // TestShutdown holds that a server which is told to stop finishes what runs, takes no more, and cuts off what does not end
-// within the grace period.
+// within the grace period: with an error that says so, not with a broken connection.
 func TestShutdown(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		grace  time.Duration
-		tokens int
-		whole  bool
+		stream bool
+		end    string
 	}{
-		{"in time", 30 * time.Second, 20, true},
-		{"too slow", 5 * time.Second, 20, false},
+		{"in time", 30 * time.Second, true, "data: [DONE]\n\n"},
+		{"too slow", 5 * time.Second, true, `"type":"ServiceUnavailableError","param":null,"code":503}}` + "\n\ndata: [DONE]\n\n"},
+		{"too slow for a whole answer", 5 * time.Second, false, `"type":"ServiceUnavailableError","param":null,"code":503}}`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -173,7 +174,7 @@ func TestShutdown(t *testing.T) {
 				f.play("F")
 				answer := make(chan string, 1)
 				go func() {
-					_, text, _ := p.post(fmt.Sprintf(`{"prompt":"ab","max_tokens":%d,"stream":true}`, tc.tokens))
+					_, text, _ := p.post(fmt.Sprintf(`{"prompt":"ab","max_tokens":20,"stream":%v}`, tc.stream))
 					answer <- text
 				}()
 				time.Sleep(3 * time.Second)
@@ -194,8 +195,8 @@ func TestShutdown(t *testing.T) {
 					t.Error(err)
 				}
 				took, text := time.Since(start), <-answer
-				if whole := strings.HasSuffix(text, "data: [DONE]\n\n"); whole != tc.whole {
-					t.Errorf("after %v the stream ends with %q", took, text[max(0, len(text)-40):])
+				if !strings.HasSuffix(text, tc.end) || strings.Contains(text, "error") != strings.Contains(tc.end, "503") {
+					t.Errorf("after %v the answer ends with %q, want %q", took, text[max(0, len(text)-200):], tc.end)
 				}
 				if took > tc.grace+2*time.Second {
 					t.Errorf("stopping took %v, the grace period is %v", took, tc.grace)

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"fmt"
 	"net/http"
 
 	"github.com/quire-ai/quire/internal/openai"
@@ -40,6 +41,9 @@ func (s *Server) tokenIDs(w http.ResponseWriter, r *http.Request) (ids []int32, 
 	if err != nil {
 		return nil, nil, err
 	}
+	if p.ids == nil {
+		p.ids = []int32{} // an empty text has no tokens, which is not null
+	}
 	if !req.ReturnTokenStrs {
 		return p.ids, nil, nil
 	}
@@ -74,9 +78,12 @@ func (s *Server) detokenize(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		_, err = s.servedName(req.Model)
 	}
+	if err == nil && req.Tokens == nil {
+		err = badValue("tokens", "give tokens, a list of token ids")
+	}
 	for i, id := range req.Tokens {
 		if err == nil && (id < 0 || int(id) >= s.model.Tokenizer.VocabSize()) {
-			err = badValue("tokens", "tokens.%d is %d; the vocabulary ends at %d", i, id, s.model.Tokenizer.VocabSize()-1)
+			err = badValue(fmt.Sprintf("tokens.%d", i), "tokens.%d is %d; the vocabulary ends at %d", i, id, s.model.Tokenizer.VocabSize()-1)
 		}
 	}
 	if err != nil {
