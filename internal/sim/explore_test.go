@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quire-ai/quire/internal/invariant"
 	"github.com/quire-ai/quire/sched"
 )
 
@@ -15,6 +16,9 @@ func TestExplore(t *testing.T) {
 		t.Run(e.Name, func(t *testing.T) {
 			if e.Large && os.Getenv("QUIRE_EXPLORE") == "" {
 				t.Skip("a large search: set QUIRE_EXPLORE, or run quire sim explore --large")
+			}
+			if invariant.Enabled && testing.Short() && strings.HasPrefix(e.Name, "t") {
+				t.Skip("two or three requests at once: an audit after each event makes it long")
 			}
 			found, err := Explore(e)
 			if err != nil {
