@@ -18,20 +18,22 @@ import (
 func (s *Server) newRoutes() *http.ServeMux {
 	mux := http.NewServeMux()
 	for path, methods := range map[string]methods{
-		"/v1/completions":      {http.MethodPost: s.generation(s.completion)},
-		"/v1/chat/completions": {http.MethodPost: s.generation(s.chat)},
-		"/v1/models":           {http.MethodGet: s.listModels},
-		"/v1/models/{id...}":   {http.MethodGet: s.getModel},
-		"/tokenize":            {http.MethodPost: s.tokenize},
-		"/detokenize":          {http.MethodPost: s.detokenize},
-		"/health":              {http.MethodGet: s.health},
-		"/health/live":         {http.MethodGet: s.live},
-		"/health/ready":        {http.MethodGet: s.ready},
-		"/ping":                {http.MethodGet: s.health, http.MethodPost: s.health},
-		"/version":             {http.MethodGet: s.version},
-		"/load":                {http.MethodGet: s.load},
-		"/metrics":             {http.MethodGet: s.metrics},
-		"/":                    nil,
+		"/v1/completions":             {http.MethodPost: s.generation(s.completion)},
+		"/v1/chat/completions":        {http.MethodPost: s.generation(s.chat)},
+		"/v1/completions/render":      {http.MethodPost: s.renderCompletion},
+		"/v1/chat/completions/render": {http.MethodPost: s.renderChat},
+		"/v1/models":                  {http.MethodGet: s.listModels},
+		"/v1/models/{id...}":          {http.MethodGet: s.getModel},
+		"/tokenize":                   {http.MethodPost: s.tokenize},
+		"/detokenize":                 {http.MethodPost: s.detokenize},
+		"/health":                     {http.MethodGet: s.health},
+		"/health/live":                {http.MethodGet: s.live},
+		"/health/ready":               {http.MethodGet: s.ready},
+		"/ping":                       {http.MethodGet: s.health, http.MethodPost: s.health},
+		"/version":                    {http.MethodGet: s.version},
+		"/load":                       {http.MethodGet: s.load},
+		"/metrics":                    {http.MethodGet: s.metrics},
+		"/":                           nil,
 	} {
 		mux.Handle(path, methods)
 	}
