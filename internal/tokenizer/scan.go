@@ -44,6 +44,12 @@ func findRules(pre string) (preRules, error) {
 		return preRules{scan: llama3Scanner{classes: classes, maxNumber: 3}, wholeWords: true, noBOS: true}, nil
 	case "qwen2", "deepseek-r1-qwen", "kormo", "f2llmv2", "stablelm2", "megrez", "hunyuan", "solar-open", "grok-2":
 		return preRules{scan: llama3Scanner{classes: classes, maxNumber: 1}}, nil
+	case "gpt-4o", "llama4", "kanana2", "talkie":
+		rest := llama3Scanner{classes: classes, maxNumber: 3, slashEnds: true}
+		return preRules{scan: casedScanner{rest: rest, endings: true}}, nil
+	case "tekken":
+		rest := llama3Scanner{classes: classes, maxNumber: 1, slashEnds: true}
+		return preRules{scan: casedScanner{rest: rest}, wholeWords: true, addBOS: true}, nil
 	case "qwen35":
 		return preRules{scan: llama3Scanner{classes: classes, maxNumber: 1, marksInWords: true}}, nil
 	}
@@ -139,6 +145,7 @@ type llama3Scanner struct {
 	classes      *classTable
 	maxNumber    int // most characters of a number in one word
 	marksInWords bool
+	slashEnds    bool // slashes go with the line breaks after punctuation: [\r\n/]* (gpt-4o, tekken)
 }
 
 func (s llama3Scanner) next(text string, pos int) int {
@@ -148,18 +155,27 @@ func (s llama3Scanner) next(text string, pos int) int {
 			return pos + 1 + n
 		}
 	}
-	if c == classNumber {
-		return s.number(text, pos+size)
-	}
 	if s.inWord(c) {
 		return s.word(text, pos+size)
 	}
-	_, nextClass, nextSize := s.classes.at(text, pos+size)
-	if r != '\r' && r != '\n' && s.inWord(nextClass) {
-		return s.word(text, pos+size+nextSize)
+	if c != classNumber && r != '\r' && r != '\n' {
+		if _, following, followingSize := s.classes.at(text, pos+size); s.inWord(following) {
+			return s.word(text, pos+size+followingSize)
+		}
 	}
-	if r == ' ' && s.inPunctuation(nextClass) {
-		return s.punctuation(text, pos+size+nextSize)
+	return s.nextOther(text, pos)
+}
+
+// nextOther ends a word that is no word: a number, punctuation or white space.
+func (s llama3Scanner) nextOther(text string, pos int) int {
+	r, c, size := s.classes.at(text, pos)
+	if c == classNumber {
+		return s.number(text, pos+size)
+	}
+	if r == ' ' {
+		if _, following, followingSize := s.classes.at(text, pos+size); s.inPunctuation(following) {
+			return s.punctuation(text, pos+size+followingSize)
+		}
 	}
 	if s.inPunctuation(c) {
 		return s.punctuation(text, pos+size)
@@ -207,7 +223,7 @@ func (s llama3Scanner) punctuation(text string, pos int) int {
 		}
 		pos += size
 	}
-	for pos < len(text) && (text[pos] == '\r' || text[pos] == '\n') {
+	for pos < len(text) && (text[pos] == '\r' || text[pos] == '\n' || text[pos] == '/' && s.slashEnds) {
 		pos++
 	}
 	return pos

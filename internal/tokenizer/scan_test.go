@@ -17,9 +17,19 @@ var publishedPatterns = map[string][]string{
 	"smollm":    {`\p{N}`, `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`},
 	"llama-bpe": {endings + `|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`},
 	"qwen2":     {endings + `|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`},
+	"gpt-4o": {`[^\r\n\p{L}\p{N}]?` + upper + `*` + lower + `+(?:` + endings + `)?|[^\r\n\p{L}\p{N}]?` + upper + `+` + lower +
+		`*(?:` + endings + `)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`},
+	"tekken": {`[^\r\n\p{L}\p{N}]?` + upper + `*` + lower + `+|[^\r\n\p{L}\p{N}]?` + upper + `+` + lower +
+		`*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`},
 	"qwen35": {endings + `|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*` +
 		`|\s*[\r\n]+|\s+(?!\S)|\s+`},
 }
+
+// upper and lower are U and L of casedScanner.
+const (
+	upper = `(?:(?=\p{L})[^a-z])`
+	lower = `(?:(?=\p{L})[^A-Z])`
+)
 
 // endings is (?i:'s|'t|'re|'ve|'m|'ll|'d) for ASCII: case folding would add 'ſ, which llama.cpp does not take for 's.
 const endings = `'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD]`
@@ -100,6 +110,7 @@ var scanTexts = []string{
 	"I'm you're it's they'll we've he'd don't", "IT'S WE'VE 'LL 'Re 'ſ 'x '' '", " 's", "''s", "\n's", "'s's",
 	"123456789", "1 23 456", "a1b2", "½²٣", " 1", "  1", "   12a", "\n1", "1\n1",
 	"!!!", " !!!", "  !!!", "!!\n\n", " !\r\n x", "a!b", "-1", " -1", "$ 1", "e\u0301a", " \u0301", "\u0301\u0301a",
+	"HelloWorld", "HELLOworld", "ABC", "ÉAB", "AÉB", "aÉB", "ABÉ's", " Don'T", "ab/\n//", "!/\n/ x", " ABc", "\nAb", "漢ABc",
 	"漢字かな", "🙂🙂 x", "a\u200db", "\x00\x01a", "\u0378x", "\xff\xfea", " \xc3", "\xf0\x9f\x99",
 }
 

@@ -15,8 +15,10 @@ import (
 	"github.com/quire-ai/quire/internal/server"
 )
 
-// logInterval is the time between throughput lines of the server under test.
-const logInterval = time.Second
+const (
+	logInterval = time.Second      // between throughput lines of the server under test
+	stallAfter  = 30 * time.Second // as quire serve has it
+)
 
 // config is how the server under test is set up.
 type config struct {
@@ -54,6 +56,7 @@ func start(ctx context.Context, base llm.Options, kvTokens int, c config, decisi
 	o.KVCacheTokens = kvTokens
 	o.Engine.Log = o.Log
 	o.Engine.LogInterval = logInterval
+	o.Engine.StallAfter = stallAfter
 	o.Engine.Record = decisions
 	o.Engine.Observer = h.recorder.observer(metrics.Observer())
 	o.Engine.Sched.BlockSize = c.BlockSize
