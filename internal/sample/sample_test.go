@@ -87,12 +87,18 @@ func TestDistribution(t *testing.T) {
 		{"top_p 0.8", func(p *Params) { p.TopP = 0.8 }, []int{2215, 9107, 4678, 0, 0}, []float64{1. / 7, 4. / 7, 2. / 7, 0, 0}},
 		{"top_p 0.9", func(p *Params) { p.TopP = 0.9 }, []int{2065, 8480, 4394, 1061, 0}, []float64{2. / 15, 8. / 15, 4. / 15, 1. / 15, 0}},
 		{"min_p 0.2", func(p *Params) { p.MinP = 0.2 }, []int{2215, 9107, 4678, 0, 0}, []float64{1. / 7, 4. / 7, 2. / 7, 0, 0}},
-		{"temperature 0.5", func(p *Params) { p.Temperature = 0.5 }, []int{737, 11880, 3026, 178, 179},
-			[]float64{4. / 86, 64. / 86, 16. / 86, 1. / 86, 1. / 86}},
+		{
+			"temperature 0.5", func(p *Params) { p.Temperature = 0.5 },
+			[]int{737, 11880, 3026, 178, 179},
+			[]float64{4. / 86, 64. / 86, 16. / 86, 1. / 86, 1. / 86},
+		},
 		{"greedy", func(p *Params) { p.Temperature = 0 }, []int{0, n, 0, 0, 0}, []float64{0, 1, 0, 0, 0}},
 		{"allowed", func(p *Params) { p.AllowedTokenIDs = []int32{3, 0, 3} }, []int{10545, 0, 0, 5455, 0}, []float64{2. / 3, 0, 0, 1. / 3, 0}},
-		{"bias", func(p *Params) { p.LogitBias = map[int32]float32{1: -100, 2: float32(math.Log(2))} },
-			[]int{2608, 0, 10708, 1355, 1329}, []float64{1. / 6, 0, 4. / 6, 1. / 12, 1. / 12}},
+		{
+			"bias", func(p *Params) { p.LogitBias = map[int32]float32{1: -100, 2: float32(math.Log(2))} },
+			[]int{2608, 0, 10708, 1355, 1329},
+			[]float64{1. / 6, 0, 4. / 6, 1. / 12, 1. / 12},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := Default()
@@ -256,8 +262,10 @@ func TestValidate(t *testing.T) {
 		{func(p *Params) { p.PresencePenalty = 3 }, "presence_penalty must be in [-2, 2], got 3"},
 		{func(p *Params) { p.FrequencyPenalty = -3 }, "frequency_penalty must be in [-2, 2], got -3"},
 		{func(p *Params) { p.LogitBias = map[int32]float32{12: 1, 11: 1} }, "logit_bias names token 11 outside the vocabulary of 10"},
-		{func(p *Params) { p.LogitBias = map[int32]float32{3: float32(math.Inf(1))} },
-			"logit_bias of token 3 must be a finite number, got +Inf"},
+		{
+			func(p *Params) { p.LogitBias = map[int32]float32{3: float32(math.Inf(1))} },
+			"logit_bias of token 3 must be a finite number, got +Inf",
+		},
 		{func(p *Params) { p.AllowedTokenIDs = []int32{-1} }, "allowed_token_ids names token -1 outside the vocabulary of 10"},
 		{func(p *Params) { p.BadWords = [][]int32{{}} }, "bad_words must not contain an empty word"},
 		{func(p *Params) { p.StopIDs = []int32{10} }, "stop_token_ids names token 10 outside the vocabulary of 10"},
