@@ -113,8 +113,9 @@ func (m *Model) start(o Options, device *cpu.Device, weights *model.Model, f *gg
 	free := int64(0)
 	if o.KVCacheTokens == 0 && o.KVCacheMemory == 0 {
 		var err error
-		if free, err = FreeMemory(); err != nil {
-			return fmt.Errorf("size the KV cache (or give its size): %w", err)
+		if free, err = FreeMemory(); err != nil { // no Linux, or no /proc
+			free = assumedFree
+			o.Log.Info("free memory is not known; the KV cache is sized for a small machine", slog.Any("error", err))
 		}
 	}
 	blocks, err := sizeCache(o, blockBytes, weights.MaxModelLen, free)

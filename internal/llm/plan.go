@@ -68,6 +68,7 @@ const (
 	cacheTokens = 32768
 	cacheShare  = 4       // a quarter of the free memory
 	cacheLimit  = 8 << 30 // bytes
+	assumedFree = 4 << 30 // bytes, where nobody can tell
 )
 
 // sizeCache returns the number of usable blocks. free is the memory left, for the case that nobody chose a size.
