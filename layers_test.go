@@ -63,7 +63,8 @@ const layers = `
 	openai, llm, metric, config < server;
 	openai, server < bench;
 	bench, server, sched, tokenizer, record < bench/pressure;
-	bench, bench/pressure, golden, server, sim, quire, config < cmd/quire;
+	engine, sample, llm < bench/cache;
+	bench, bench/pressure, bench/cache, golden, server, sim, quire, config < cmd/quire;
 	cpu/gen;
 
 	# The core decides and never acts: no goroutine, clock, random source, I/O or logging (DESIGN: purity).

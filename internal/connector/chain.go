@@ -122,6 +122,7 @@ func New(cfg Config) (*Chain, error) {
 			}
 			return nil, fmt.Errorf("%s tier: %w", s.Name(), err)
 		}
+		t.nearer = slices.Clone(c.tiers)
 		c.tiers = append(c.tiers, t)
 		t.start(ctx, &c.workers)
 	}
@@ -209,7 +210,7 @@ func (c *Chain) Begin(p *sched.Plan) {
 		}
 		for _, t := range c.tiers {
 			if t.store.ChunkBlocks() == 1 { // a second chance, if it did not get through when it was filled
-				t.offer(&e.Hash, []kv.BlockID{e.Block}, c.cfg.Memory)
+				t.offer(&e.Hash, func(int) []byte { return content })
 			}
 		}
 	}
@@ -229,7 +230,7 @@ func (c *Chain) open(ld *sched.Load) *load {
 	bs := c.cfg.BlockSize
 	first, last := ld.From/bs, (ld.From+ld.Tokens)/bs
 	l := &load{
-		key: loadKey{ld.ID, ld.Epoch}, first: ld.Hashes[first], promised: append([]kv.BlockID(nil), ld.Blocks[first:last]...),
+		key: loadKey{ld.ID, ld.Epoch}, hashes: slices.Clone(ld.Hashes[first:last]), promised: slices.Clone(ld.Blocks[first:last]),
 		limit: c.deadline(ld.Tokens), ended: c.end,
 	}
 	l.parts = c.route(nil, ld.Hashes, first, last)
@@ -248,7 +249,7 @@ func (c *Chain) open(ld *sched.Load) *load {
 	}
 	c.mu.Lock()
 	c.loads[l.key] = l
-	c.loading[l.first]++
+	c.loading[l.hashes[0]]++
 	c.mu.Unlock()
 	return l
 }
@@ -314,8 +315,8 @@ func (c *Chain) end(l *load) {
 	bad := l.bad()
 	c.mu.Lock()
 	delete(c.loads, l.key)
-	if c.loading[l.first]--; c.loading[l.first] == 0 {
-		delete(c.loading, l.first)
+	if c.loading[l.hashes[0]]--; c.loading[l.hashes[0]] == 0 {
+		delete(c.loading, l.hashes[0])
 	}
 	if len(bad) > 0 {
 		c.short[l.key.id] = true
@@ -342,7 +343,7 @@ func (c *Chain) Filled(filled []sched.Filled) {
 		for _, t := range c.tiers {
 			n := t.store.ChunkBlocks()
 			for end := (f.From/n + 1) * n; end <= f.To; end += n {
-				t.offer(&f.Hashes[end-1], f.Blocks[end-n:end], c.cfg.Memory)
+				t.offer(&f.Hashes[end-1], func(i int) []byte { return c.cfg.Memory.Block(int32(f.Blocks[end-n+i])) })
 			}
 		}
 	}

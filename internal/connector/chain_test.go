@@ -186,3 +186,22 @@ func TestSecondWaitsForFirst(t *testing.T) {
 		}
 	})
 }
+
+// TestHitPromotes: what a far store brought the near one has afterwards.
+func TestHitPromotes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		near, far := newMemStore(1), newMemStore(4)
+		p := prompt(1, 10*blockSize+3)
+		for _, stores := range [][]connector.Store{{far}, {near, far}} {
+			r := newRig(t, tiers{blocks: 32, stores: stores})
+			r.serve(p, 4)
+			synctest.Wait()
+			r.close()
+		}
+		r := newRig(t, tiers{blocks: 32, stores: []connector.Store{near}})
+		defer r.close()
+		if f := r.serve(p, 4); f.LoadedTokens != 10*blockSize {
+			t.Errorf("%d tokens loaded from the near store, want 8 blocks that came from afar and 2 that were computed", f.LoadedTokens)
+		}
+	})
+}

@@ -18,7 +18,7 @@ type loadKey struct {
 // before the gap is there, at its deadline, or when the request ends. From then on its blocks are not written any more.
 type load struct {
 	key      loadKey
-	first    kv.Hash       // of its first block
+	hashes   []kv.Hash     // of its blocks
 	promised []kv.BlockID  // the blocks the scheduler counts on, in order
 	limit    time.Duration // from its beginning to its deadline
 	ended    func(*load)   // called once, with mu held

@@ -43,6 +43,7 @@ type tier struct {
 	format chunk.Format // of a chunk
 	block  int          // bytes of a block
 	memory Memory
+	nearer []*tier // stores before this one
 	log    *slog.Logger
 
 	buffers []byte // all of them, outside the Go heap
@@ -117,8 +118,8 @@ func (t *tier) has(h *kv.Hash) bool { return t.store.Has(h) && t.breaker.allows(
 // readCost is the time a chunk takes away from the others, in seconds.
 func (t *tier) readCost() float64 { return t.reading.perUnit() / readers }
 
-// offer copies a chunk out of the pool and has it stored, unless it is stored already. It never waits.
-func (t *tier) offer(h *kv.Hash, blocks []kv.BlockID, memory Memory) {
+// offer copies a chunk and has it stored, unless it is stored already. It never waits. block gives the chunk's i-th block.
+func (t *tier) offer(h *kv.Hash, block func(i int) []byte) {
 	if t.store.Has(h) {
 		return
 	}
@@ -139,8 +140,8 @@ func (t *tier) offer(h *kv.Hash, blocks []kv.BlockID, memory Memory) {
 		return
 	}
 	payload := t.format.Payload(buffer)
-	for i, b := range blocks {
-		copy(payload[i*t.block:], memory.Block(int32(b)))
+	for i := range t.format.Blocks {
+		copy(payload[i*t.block:], block(i))
 	}
 	t.pending[*h] = true
 	t.writes.put(writeJob{*h, buffer})
@@ -218,10 +219,24 @@ func (t *tier) read(ctx context.Context, job readJob, buffer []byte) {
 		t.reading.add(1, took)
 		if job.load.fill(job.part, t.format.Payload(buffer), t.memory, t.block) {
 			t.hits.add(p.to-p.from, (p.to-p.from)*t.block, took)
+			t.promote(job.load, p, t.format.Payload(buffer))
 		}
 		return
 	}
 	job.load.miss(job.part)
+}
+
+// promote offers what was read to the nearer stores. (The ram tier gets it when the pool gives it up.)
+func (t *tier) promote(l *load, p *part, payload []byte) {
+	for _, nearer := range t.nearer {
+		if nearer.store.ChunkBlocks() != 1 {
+			continue
+		}
+		for b := p.from; b < p.to; b++ {
+			at := (p.skip + b - p.from) * t.block
+			nearer.offer(&l.hashes[b-l.parts[0].from], func(int) []byte { return payload[at : at+t.block] })
+		}
+	}
 }
 
 func (t *tier) count(c cause) {
