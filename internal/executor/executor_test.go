@@ -68,7 +68,7 @@ func equal(t *testing.T, got, want *run) {
 
 // TestSameTokensWhateverTheSchedule is promise 2: the same request gives the same tokens and log probabilities, bit for
 // bit, alone or in a batch, in one chunk or in chunks of 7, on 1, 2 or 3 threads, in blocks of 8, 16 or 32 tokens, with
-// the prefix cache on or off, preempted or not, on every CPU level.
+// the prefix cache on or off, preempted or not, beside requests that are aborted, on every CPU level.
 func TestSameTokensWhateverTheSchedule(t *testing.T) {
 	levels := cpu.Levels()
 	fast := levels[len(levels)-1]
@@ -91,13 +91,20 @@ func TestSameTokensWhateverTheSchedule(t *testing.T) {
 				s := newServer(t, path, o)
 				for i, r := range work() {
 					s.add(r)
-					if i%3 == 2 {
-						s.once() // the others join a batch on its way
+					if i%3 == 2 { // the others join a batch on its way, in which one client leaves
+						leaves := randomRun(30+i, 50, 40)
+						s.add(leaves)
+						s.once()
+						s.once()
+						s.abort(leaves.ID)
 					}
 				}
 				s.drain()
-				for id, r := range s.runs {
-					equal(t, r, want[id])
+				for id, r := range want {
+					equal(t, s.runs[id], r)
+				}
+				if n := len(s.ex.known); n != 0 {
+					t.Errorf("%d ended requests are still remembered", n)
 				}
 				if o.blocks == 14 && s.preemptions() == 0 {
 					t.Error("nothing was preempted: the case is not the one it is meant to be")

@@ -97,6 +97,9 @@ func (s *server) add(r *run) {
 	s.take(s.sched.Apply(sched.AddRequest{Request: r.Request}))
 }
 
+// abort ends a request in whatever state it is.
+func (s *server) abort(id sched.RequestID) { s.take(s.sched.Apply(sched.Abort{ID: id})) }
+
 // take notes which requests ended.
 func (s *server) take(changes []sched.Change) {
 	s.t.Helper()
