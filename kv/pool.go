@@ -26,6 +26,7 @@ type block struct {
 	older, newer BlockID
 
 	adapter int32
+	step    uint32 // in which it was registered, see Pool.Step
 	group   uint8
 	hashed  bool
 	tainted bool // registered, but its content is bad and will be computed again: not to be hit
@@ -43,6 +44,7 @@ type Pool struct {
 	blocks []block // [blockCount], index 0 is the null block
 	free   int
 	index  index
+	step   uint32          // noted by Register
 	onDrop func(b BlockID) // called when a hash leaves the index because its block is handed out again
 }
 
@@ -62,6 +64,15 @@ func (p *Pool) Usable() int { return len(p.blocks) - 1 }
 
 // Free returns the number of free blocks, those with a hash included.
 func (p *Pool) Free() int { return p.free }
+
+// Step sets the number of the step in which blocks are registered from now on. Numbers only grow, and may wrap.
+func (p *Pool) Step(n uint64) { p.step = uint32(n) }
+
+// RegisteredSince tells whether b is registered, and was so in step n or later.
+func (p *Pool) RegisteredSince(b BlockID, n uint64) bool {
+	x := &p.blocks[b]
+	return x.hashed && int32(x.step-uint32(n)) >= 0
+}
 
 // Keys returns the number of distinct keys under which blocks are registered.
 func (p *Pool) Keys() int { return p.index.keys }
@@ -179,7 +190,7 @@ func (p *Pool) Register(b BlockID, hash *Hash, group int, adapter int32) {
 		invariant.Broken("invariant 3: block %d is registered already", b)
 	}
 	slot, found := p.find(key{hash, uint8(group), adapter})
-	x.hash, x.group, x.adapter, x.hashed = *hash, uint8(group), adapter, true
+	x.hash, x.group, x.adapter, x.step, x.hashed = *hash, uint8(group), adapter, p.step, true
 	if !found {
 		p.index.slots[slot] = b
 		p.index.keys++

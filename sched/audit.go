@@ -16,23 +16,23 @@ func (s *Scheduler) audit() {
 
 // Audit walks the whole state and returns the first invariant that does not hold. It is meant for tests.
 func (s *Scheduler) Audit() error {
-	if s.held == nil {
-		s.held = make([]int32, s.cfg.Blocks+1)
+	if s.refs == nil {
+		s.refs = make([]int32, s.cfg.Blocks+1)
 	}
-	clear(s.held)
+	clear(s.refs)
 	for r := s.allFirst; r != nil; r = r.allNext {
-		r.table.AddRefs(s.held)
+		r.table.AddRefs(s.refs)
 		if err := s.auditRequest(r); err != nil {
 			return err
 		}
 	}
 	for _, g := range s.fence.groups {
 		for _, b := range g.blocks {
-			s.held[b]++
+			s.refs[b]++
 		}
 	}
-	s.held[0] = 0
-	if err := s.cache.Pool().Audit(s.held); err != nil {
+	s.refs[0] = 0
+	if err := s.cache.Pool().Audit(s.refs); err != nil {
 		return err
 	}
 	if n := s.waiting.len() + s.deferred.len() + len(s.running) + s.heldFinished(); n != len(s.requests) {

@@ -58,7 +58,7 @@ type Scheduler struct {
 	applied []Change   // those of the last event
 	ending  []*request // scratch of settle
 	padding []int32    // drafts that only the executor knows
-	held    []int32    // scratch of Audit
+	refs    []int32    // scratch of Audit
 }
 
 // New returns an idle scheduler. The configuration must be valid; it panics otherwise.

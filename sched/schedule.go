@@ -30,6 +30,7 @@ func (s *Scheduler) begin() {
 		invariant.Broken("a plan is made while %d of %d steps are in flight", len(s.inFlight), s.cfg.depth())
 	}
 	s.step++
+	s.cache.Pool().Step(s.step)
 	s.plan = &s.plans[s.slot]
 	s.plan.reset(s.step)
 	s.plan.eventsBefore = s.eventsTaken + uint64(len(s.cache.Events()))

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/quire-ai/quire/internal/invariant"
+	"github.com/quire-ai/quire/kv"
 )
 
 // stepDone takes a step's outputs in. The step must be the oldest in flight; outputs of one that is not known are
@@ -58,7 +59,7 @@ func (s *Scheduler) spoilStep(p *Plan, ev *StepDone) {
 		p.Requests[i].r.retiring = p.Requests[i].N
 	}
 	s.badBlocks(ev.Bad)
-	next := 0
+	next, orphans := 0, false
 	for i := range p.Requests {
 		item := &p.Requests[i]
 		rowErr := ev.Err
@@ -66,14 +67,57 @@ func (s *Scheduler) spoilStep(p *Plan, ev *StepDone) {
 			rowErr += ev.Outputs[next].Err
 			next++
 		}
-		if r := item.r; rowErr != "" && r.state == Running && item.epoch == r.epoch {
+		switch r := item.r; {
+		case rowErr == "":
+		case r.state == Running && item.epoch == r.epoch:
 			filled := r.table.Blocks(0, item.registered)
 			s.spoilRunning(r, filled[:r.table.Registered(0)-item.registered], false)
+		default:
+			orphans = true
 		}
+	}
+	if orphans {
+		// The row's request was preempted or ended meanwhile, and which blocks were its own is not known any more: nothing
+		// that was registered since is to be trusted.
+		s.spoilRunning(nil, s.registeredSince(p.Step), false)
 	}
 	for i := range p.Requests {
 		p.Requests[i].r.retiring = 0
 	}
+	s.forgetSince(p.Step)
+}
+
+// forgetSince takes blocks out of the prefix cache that were registered since the step began and that no request holds any
+// more: their owners were preempted or ended while the step that spoilt them was in flight, so nobody will compute them.
+func (s *Scheduler) forgetSince(step uint64) {
+	for _, b := range s.registeredSince(step) {
+		if !s.held(b) {
+			s.cache.Forget(b)
+			s.changes = append(s.changes, Change{Kind: Recovered, Rule: RuleBadIsBad, Note: "a block nobody holds leaves the prefix cache"})
+		}
+	}
+}
+
+// registeredSince returns the blocks that entered the prefix cache in the step or later.
+func (s *Scheduler) registeredSince(step uint64) []kv.BlockID {
+	var blocks []kv.BlockID
+	pool := s.cache.Pool()
+	for b := kv.BlockID(1); int(b) <= pool.Usable(); b++ {
+		if pool.RegisteredSince(b, step) {
+			blocks = append(blocks, b)
+		}
+	}
+	return blocks
+}
+
+// held tells whether a live request's table holds b.
+func (s *Scheduler) held(b kv.BlockID) bool {
+	for r := s.allFirst; r != nil; r = r.allNext {
+		if !r.state.Finished() && slices.Contains(r.table.Blocks(0, 0), b) {
+			return true
+		}
+	}
+	return false
 }
 
 // settle ends what a step's end brings to light beyond its rows: requests whose grammar turned out faulty and, under Fail,
