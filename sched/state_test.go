@@ -9,19 +9,34 @@ import (
 	"github.com/quire-ai/quire/sched"
 )
 
-// TestStatesDrawing holds the table of moves in docs/scheduler.md to the code; -rewrite draws it anew.
+// The state table is shown in two documents: as a list of moves and as a drawing. -rewrite draws both anew.
 func TestStatesDrawing(t *testing.T) {
-	const name = "../docs/scheduler.md"
-	doc, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
+	for name, draw := range map[string]func() string{"../docs/scheduler.md": stateTable, "../ARCHITECTURE.md": stateDiagram} {
+		doc, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const begin, end = "<!-- states: begin -->\n", "<!-- states: end -->"
+		before, rest, ok := strings.Cut(string(doc), begin)
+		_, after, ok2 := strings.Cut(rest, end)
+		if !ok || !ok2 {
+			t.Fatalf("%s has no place for the states", name)
+		}
+		want := before + begin + draw() + end + after
+		if *rewrite {
+			if err := os.WriteFile(name, []byte(want), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		if string(doc) != want {
+			t.Errorf("%s: the states differ from State.Next; run go test ./sched -rewrite", name)
+		}
 	}
-	const begin, end = "<!-- states: begin -->\n", "<!-- states: end -->"
-	before, rest, ok := strings.Cut(string(doc), begin)
-	_, after, ok2 := strings.Cut(rest, end)
-	if !ok || !ok2 {
-		t.Fatalf("%s has no place for the states", name)
-	}
+}
+
+// stateTable lists the moves as a Markdown table.
+func stateTable() string {
 	var b strings.Builder
 	b.WriteString("\n| from | to |\n|---|---|\n")
 	for s := sched.StateNew; !s.Finished(); s++ {
@@ -32,14 +47,30 @@ func TestStatesDrawing(t *testing.T) {
 		fmt.Fprintf(&b, "| %v | %s |\n", s, strings.Join(next, ", "))
 	}
 	b.WriteString("\n")
-	want := before + begin + b.String() + end + after
-	if *rewrite {
-		if err := os.WriteFile(name, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
+	return b.String()
+}
+
+// stateDiagram draws the moves in Mermaid's language. Moves to a finished state are one arrow: its states are told in the
+// table.
+func stateDiagram() string {
+	var b strings.Builder
+	b.WriteString("```mermaid\nstateDiagram-v2\n")
+	for s := sched.StateNew; !s.Finished(); s++ {
+		from, ends := s.String(), false
+		if s == sched.StateNew {
+			from = "[*]"
 		}
-		return
+		for _, to := range s.Next() {
+			if to.Finished() {
+				ends = true
+				continue
+			}
+			fmt.Fprintf(&b, "    %s --> %v\n", from, to)
+		}
+		if ends {
+			fmt.Fprintf(&b, "    %s --> [*]\n", from)
+		}
 	}
-	if string(doc) != want {
-		t.Errorf("%s: the states differ from State.Next; run go test ./sched -rewrite", name)
-	}
+	b.WriteString("```\n")
+	return b.String()
 }

@@ -183,7 +183,8 @@ func (cmd *serveCmd) serve(
 	s := server.New(server.Options{
 		Model: m, Names: names, APIKeys: cmd.HTTP.APIKey, MaxRequestBytes: int64(cmd.HTTP.MaxRequestBytes),
 		MaxLogprobs: cmd.Model.MaxLogprobs, Priorities: cmd.Scheduler.SchedulingPolicy == "priority",
-		StreamInterval: cmd.HTTP.StreamInterval, Seed: cmd.Model.Seed, LogRequests: cmd.Log.EnableLogRequests,
+		StreamInterval: cmd.HTTP.StreamInterval, DevEndpoints: cmd.HTTP.DevEndpoints,
+		Seed: cmd.Model.Seed, LogRequests: cmd.Log.EnableLogRequests,
 		Version: version(), Metrics: metrics, Log: log,
 	})
 	url := "http://" + reachable(l.Addr())

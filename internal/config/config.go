@@ -56,6 +56,8 @@ type HTTP struct {
 	StreamInterval int `default:"1" help:"Tokens that a frame of a stream carries."`
 	// 0 ends them at once.
 	ShutdownTimeout Seconds `default:"25s" help:"Time that running requests have after SIGTERM; a second signal ends them."`
+	// They are for whoever runs the server: --api-key guards them too.
+	DevEndpoints bool `help:"Offer /pause, /resume and /is_paused."`
 	// Above 0.
 	StallTimeout Seconds `default:"30s" help:"Time without progress, with work waiting, until /health answers 503."`
 }

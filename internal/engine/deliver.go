@@ -165,7 +165,7 @@ func (l *loop) reset(running bool) error {
 	changes := l.e.sched.Apply(sched.ResetPrefixCache{Running: running})
 	for _, c := range changes {
 		if c.Kind == sched.Reset && c.Err != nil {
-			failed = fmt.Errorf("reset prefix cache: %w", c.Err)
+			failed = fmt.Errorf("%w: %w", ErrCacheInUse, c.Err)
 		}
 	}
 	l.apply(changes)

@@ -21,7 +21,8 @@ type loop struct {
 	now      time.Time
 	observer Observer
 
-	recordEnded bool // and the log has said so
+	recordEnded bool            // and the log has said so
+	still       []chan struct{} // to be closed when nothing runs
 }
 
 // progress is the loop's record of a request.
@@ -82,6 +83,7 @@ func (l *loop) turn() bool {
 			invariant.Check(err == nil, "executor forgets finished requests: %v", err)
 		}
 		l.e.status.parked(l)
+		l.settle()
 		l.flushRecord()
 		<-l.e.wake
 		return true

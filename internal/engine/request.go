@@ -41,6 +41,8 @@ var (
 	ErrClosed = errors.New("engine is closed")
 	// ErrEmptyPrompt refuses a request without a token to start from.
 	ErrEmptyPrompt = errors.New("prompt is empty")
+	// ErrCacheInUse refuses to forget cached prefixes while requests use blocks.
+	ErrCacheInUse = errors.New("the prefix cache cannot be reset")
 )
 
 // TooLongError refuses a request that can never be served, however long it waited.

@@ -41,6 +41,8 @@ const (
 	Failing Status = "failing"
 	// Stalled: work waits and no token was computed for Config.StallAfter.
 	Stalled Status = "stalled"
+	// Paused: requests are accepted and wait, as Pause asked.
+	Paused Status = "paused"
 	// Draining: running requests are finished, new ones refused.
 	Draining Status = "draining"
 	// OK: requests are served.
@@ -63,6 +65,7 @@ type status struct {
 	head     sched.Explanation
 	failure  *FailedError
 	failedAt time.Time
+	paused   bool
 }
 
 func (s *status) init(e *Engine) {
@@ -74,6 +77,13 @@ func (s *status) init(e *Engine) {
 func (s *status) workBegins(now time.Time) {
 	s.mu.Lock()
 	s.moved = now
+	s.mu.Unlock()
+}
+
+// pause notes that a pause begins or ends.
+func (s *status) pause(paused bool, now time.Time) {
+	s.mu.Lock()
+	s.paused, s.moved = paused, now
 	s.mu.Unlock()
 }
 
@@ -157,6 +167,8 @@ func (e *Engine) Health() Health {
 		return Health{Status: Failed, Since: s.failedAt, Why: s.failure.Error()}
 	case s.failures >= failingAfter:
 		return Health{Status: Failing, Since: s.moved, Why: fmt.Sprintf("the last %d steps failed: %v", s.failures, s.lastErr)}
+	case s.paused && s.began.IsZero():
+		return Health{Status: Paused, Since: s.moved}
 	case live > 0 && now.Sub(s.moved) > e.cfg.StallAfter+s.allowance():
 		return s.stalled(now)
 	case closing != nil:
@@ -194,11 +206,12 @@ func (e *Engine) Live() bool {
 	}
 }
 
-// Ready reports whether requests are accepted.
+// Ready reports whether requests are accepted and served.
 func (e *Engine) Ready() bool {
 	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.closing == nil
+	open := e.closing == nil
+	e.mu.Unlock()
+	return open && !e.Paused()
 }
 
 // Done is closed when the loop has ended, by Close or by a fault.

@@ -66,6 +66,9 @@ func classify(err error) *openai.Error {
 	if _, ok := errors.AsType[*engine.QueueFullError](err); ok || unavailable(err) {
 		return &openai.Error{Message: err.Error(), Type: typeUnavailable, Code: http.StatusServiceUnavailable}
 	}
+	if errors.Is(err, engine.ErrCacheInUse) {
+		return &openai.Error{Message: err.Error(), Type: http.StatusText(http.StatusConflict), Code: http.StatusConflict}
+	}
 	if errors.Is(err, engine.ErrEmptyPrompt) {
 		return badRequest("prompt", err.Error())
 	}

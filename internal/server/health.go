@@ -6,12 +6,13 @@ import (
 	"github.com/quire-ai/quire/internal/engine"
 )
 
-// health answers GET /health: 200 while requests are served or the running ones are finished, 503 with the reason when
+// health answers GET /health: 200 while requests are served, paused or finished before the end, 503 with the reason when
 // work waits and nothing moves, when steps fail, or when the engine has ended. A router takes it as "send no more".
 func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
 	h := s.model.Engine.Health()
 	status := http.StatusServiceUnavailable
-	if h.Status == engine.OK || h.Status == engine.Draining {
+	switch h.Status {
+	case engine.OK, engine.Draining, engine.Paused:
 		status = http.StatusOK
 	}
 	writeValue(w, status, h)

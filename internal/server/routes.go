@@ -16,8 +16,7 @@ import (
 
 // newRoutes is the table of what the server answers.
 func (s *Server) newRoutes() *http.ServeMux {
-	mux := http.NewServeMux()
-	for path, methods := range map[string]methods{
+	table := map[string]methods{
 		"/v1/completions":             {http.MethodPost: s.generation(s.completion)},
 		"/v1/chat/completions":        {http.MethodPost: s.generation(s.chat)},
 		"/v1/completions/render":      {http.MethodPost: s.renderCompletion},
@@ -33,8 +32,16 @@ func (s *Server) newRoutes() *http.ServeMux {
 		"/version":                    {http.MethodGet: s.version},
 		"/load":                       {http.MethodGet: s.load},
 		"/metrics":                    {http.MethodGet: s.metrics},
+		"/reset_prefix_cache":         {http.MethodPost: s.keyed(s.resetPrefixCache)},
 		"/":                           nil,
-	} {
+	}
+	if s.opts.DevEndpoints {
+		table["/pause"] = methods{http.MethodPost: s.keyed(s.pause)}
+		table["/resume"] = methods{http.MethodPost: s.keyed(s.resume)}
+		table["/is_paused"] = methods{http.MethodGet: s.keyed(s.isPaused)}
+	}
+	mux := http.NewServeMux()
+	for path, methods := range table {
 		mux.Handle(path, methods)
 	}
 	return mux
@@ -83,12 +90,23 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			panic(cause) // closes the connection
 		}
 	}()
-	if strings.HasPrefix(r.URL.Path, "/v1/") && !s.keys.admit(r) {
-		w.Header().Set("WWW-Authenticate", "Bearer")
-		writeJSON(rec, http.StatusUnauthorized, []byte(`{"error":"Unauthorized"}`))
+	if strings.HasPrefix(r.URL.Path, "/v1/") {
+		s.keyed(s.routes.ServeHTTP)(rec, r)
 		return
 	}
 	s.routes.ServeHTTP(rec, r)
+}
+
+// keyed lets only those pass who send a key, if keys are asked for.
+func (s *Server) keyed(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if !s.keys.admit(r) {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			writeJSON(w, http.StatusUnauthorized, []byte(`{"error":"Unauthorized"}`))
+			return
+		}
+		next(w, r)
+	}
 }
 
 // panicked answers for a handler that panicked: a fault of ours that must end this request only.

@@ -40,6 +40,8 @@ type Options struct {
 	Priorities bool
 	// StreamInterval is the number of tokens a frame carries, at least 1.
 	StreamInterval int
+	// DevEndpoints offers /pause and /resume.
+	DevEndpoints bool
 	// Seed keys the random numbers of requests that name no seed; 0 draws a key.
 	Seed uint64
 	// LogRequests logs a line for each request.
