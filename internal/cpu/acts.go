@@ -80,9 +80,11 @@ func (a *Acts) MaxRows() int { return a.maxRows }
 // Row returns row r of F32.
 func (a *Acts) Row(r int) []float32 { return a.F32[r*a.Cols:][:a.Cols:a.Cols] }
 
+// blocks is the number of blocks of a row.
+func (a *Acts) blocks() int { return (a.Cols + blockCols - 1) / blockCols }
+
 // place tells where block b of row r lies in the planes, counted in blocks.
 func (a *Acts) place(r, b int) int {
 	tile, height := r/tileRows, min(tileRows, a.rows-r/tileRows*tileRows)
-	blocks := (a.Cols + blockCols - 1) / blockCols
-	return tile*tileRows*blocks + b*height + r%tileRows
+	return tile*tileRows*a.blocks() + b*height + r%tileRows
 }

@@ -130,14 +130,14 @@ func (a *assembly) unpack(dst []byte, l layout, numbers []byte, cols int) {
 
 func (a *assembly) unpacks(k kind) bool { return a.unpackCall[k] != nil }
 
-func (a *assembly) quantize(x *Acts, r int) {
+func (a *assembly) quantize(x *Acts, r, first, end int) {
 	if x.Cols%blockCols != 0 {
-		quantizeRow(x, r)
+		quantizeRow(x, r, first, end)
 		return
 	}
-	at := x.place(r, 0)
+	at := x.place(r, first)
 	c := quantizeCall{
-		x:       unsafe.Pointer(&x.F32[r*x.Cols]),
+		x:       unsafe.Pointer(&x.F32[r*x.Cols+first*blockCols]),
 		q:       unsafe.Pointer(&x.q[at*blockCols]),
 		scale:   unsafe.Pointer(&x.scale[at]),
 		sum:     unsafe.Pointer(&x.sum[at]),
@@ -145,7 +145,7 @@ func (a *assembly) quantize(x *Acts, r int) {
 		minus16: unsafe.Pointer(&x.minus16[at]),
 		minus32: unsafe.Pointer(&x.minus32[2*at]),
 		bias:    unsafe.Pointer(&x.bias[at]),
-		blocks:  uintptr(x.Cols / blockCols),
+		blocks:  uintptr(end - first),
 		height:  uintptr(min(tileRows, x.rows-r/tileRows*tileRows)),
 	}
 	a.quantizeCall(hide(&c))

@@ -28,6 +28,7 @@ type Device struct {
 	split     splitJob
 	rows      rowsJob
 	kvWrite   kvWriteJob
+	quantize  quantizeJob
 	attention attentionJob
 	call      callJob
 }

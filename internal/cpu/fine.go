@@ -19,7 +19,7 @@ func (d *Device) MatMulFine(dst []float32, m *Matrix, x, split *Acts) {
 		return
 	}
 	split.SetRows(2 * x.rows)
-	d.split = splitJob{d: d, x: x, split: split, perChunk: max(1, min(16, x.rows/(rowsPerCore*d.Threads())))}
+	d.split = splitJob{d: d, x: x, split: split, perChunk: tileRows / 2} // whole tiles of split: see quantizeJob
 	d.pool.do((x.rows+d.split.perChunk-1)/d.split.perChunk, &d.split)
 	split.quantized = true
 	j := &d.matmul
@@ -55,9 +55,9 @@ type splitJob struct {
 func (j *splitJob) run(_, chunk int) {
 	for r := chunk * j.perChunk; r < min((chunk+1)*j.perChunk, j.x.rows); r++ {
 		copy(j.split.Row(2*r), j.x.Row(r))
-		j.d.kernels.quantize(j.split, 2*r)
+		j.d.kernels.quantize(j.split, 2*r, 0, j.split.blocks())
 		lostRow(j.split.Row(2*r+1), j.split, 2*r)
-		j.d.kernels.quantize(j.split, 2*r+1)
+		j.d.kernels.quantize(j.split, 2*r+1, 0, j.split.blocks())
 	}
 }
 

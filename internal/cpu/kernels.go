@@ -10,7 +10,7 @@ type kernels interface {
 	gemmFloats(dst []float32, stride int, w floatPanels, x floatRows)
 	unpack(dst []byte, l layout, numbers []byte, cols int)
 	unpacks(k kind) bool // whether unpacking pays where many tiles use a panel
-	quantize(a *Acts, r int)
+	quantize(a *Acts, r, first, end int)
 	norm(dst, x, weight []float32, eps float32)
 	silu(dst, gate, up []float32)
 	gelu(dst, gate, up []float32)
@@ -57,7 +57,7 @@ func (generic) rotate(head, cos, sin []float32, interleaved bool) {
 	rotateHead(head, cos, sin, interleaved)
 }
 
-func (generic) quantize(a *Acts, r int)                    { quantizeRow(a, r) }
+func (generic) quantize(a *Acts, r, first, end int)        { quantizeRow(a, r, first, end) }
 func (generic) norm(dst, x, weight []float32, eps float32) { normRow(dst, x, weight, eps) }
 func (generic) silu(dst, gate, up []float32)               { siluRow(dst, gate, up) }
 func (generic) gelu(dst, gate, up []float32)               { geluRow(dst, gate, up) }

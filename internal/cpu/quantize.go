@@ -7,8 +7,31 @@ func (d *Device) Quantize(x *Acts) {
 	if x.quantized || x.rows == 0 {
 		return
 	}
-	d.rowsDo(rowsJob{op: opQuantize, acts: x, rows: x.rows})
+	tiles := (x.rows + tileRows - 1) / tileRows
+	j := &d.quantize
+	*j = quantizeJob{d: d, x: x, pieces: 1}
+	if x.rows > 1 {
+		j.pieces = max(1, min(x.blocks()/4, (2*d.Threads()+tiles-1)/tiles))
+	}
+	d.pool.do(tiles*j.pieces, j)
 	x.quantized = true
+}
+
+// quantizeJob has chunks of whole tiles, or of columns of one: rows of a tile lie side by side in the planes, so that
+// workers with rows of one tile each would take the same cache lines from one another.
+type quantizeJob struct {
+	d      *Device
+	x      *Acts
+	pieces int // of a tile
+}
+
+func (j *quantizeJob) run(_, chunk int) {
+	tile, piece := chunk/j.pieces, chunk%j.pieces
+	blocks := j.x.blocks()
+	first, end := piece*blocks/j.pieces, (piece+1)*blocks/j.pieces
+	for r := tile * tileRows; r < min((tile+1)*tileRows, j.x.rows); r++ {
+		j.d.kernels.quantize(j.x, r, first, end)
+	}
 }
 
 const (
@@ -18,11 +41,11 @@ const (
 	bitsFinite = 0x7f800000 // the bits of infinity; greater magnitudes are NaN
 )
 
-// quantizeRow makes the int8 form of row r (docs/arithmetic.md §4). A last block that is not whole counts as filled
-// up with zeros.
-func quantizeRow(a *Acts, r int) {
+// quantizeRow makes the int8 form of blocks first to end-1 of row r (docs/arithmetic.md §4). A last block that is not
+// whole counts as filled up with zeros.
+func quantizeRow(a *Acts, r, first, end int) {
 	row := a.Row(r)
-	for b := 0; b*blockCols < len(row); b++ {
+	for b := first; b < end; b++ {
 		at := a.place(r, b)
 		q := a.q[at*blockCols:][:blockCols]
 		scale := quantizeBlock(q, row[b*blockCols:min((b+1)*blockCols, len(row))])

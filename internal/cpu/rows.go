@@ -65,8 +65,7 @@ func need(what string, x []float32, n int) {
 type rowOp uint8
 
 const (
-	opQuantize rowOp = iota
-	opNorm
+	opNorm rowOp = iota
 	opNormAdd
 	opNormHeads
 	opSwiGLU
@@ -119,8 +118,6 @@ func (j *rowsJob) run(_, chunk int) {
 func (j *rowsJob) row(r int) {
 	k := j.d.kernels
 	switch j.op {
-	case opQuantize:
-		k.quantize(j.acts, r)
 	case opNorm:
 		k.norm(j.acts.Row(r), j.x[r*j.width:][:j.width], j.weight, j.eps)
 	case opNormAdd:
