@@ -25,6 +25,7 @@ type Device struct {
 
 	// The jobs of the methods, kept here so that a step allocates nothing.
 	matmul    matmulJob
+	gated     gatedJob
 	split     splitJob
 	rows      rowsJob
 	kvWrite   kvWriteJob

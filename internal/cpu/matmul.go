@@ -19,16 +19,21 @@ func (d *Device) multiply(dst []float32, m *Matrix, x *Acts, add bool) {
 	if x.rows == 0 {
 		return
 	}
-	for i := range m.parts {
-		if !m.parts[i].layout.kind.isFloat() {
-			d.Quantize(x)
-			break
-		}
-	}
+	d.quantizeFor(m, x)
 	j := &d.matmul
 	*j = matmulJob{d: d, dst: dst, m: m, x: x, add: add}
 	j.perChunk = panelsPerChunk(m.panels, d.Threads())
 	d.pool.do((m.panels+j.perChunk-1)/j.perChunk, j)
+}
+
+// quantizeFor quantises x if any part of m wants it.
+func (d *Device) quantizeFor(m *Matrix, x *Acts) {
+	for i := range m.parts {
+		if !m.parts[i].layout.kind.isFloat() {
+			d.Quantize(x)
+			return
+		}
+	}
 }
 
 // panelsPerChunk returns how many panels to hand out at once: chunks that come out even among the workers, and several
@@ -81,22 +86,38 @@ const unpackBytes = 128 << 10
 
 // panels multiplies a run of panels with all rows.
 func (j *matmulJob) panels(worker int, p panels) {
-	if !j.d.kernels.unpacks(p.layout.kind) || (j.x.rows+tileRows-1)/tileRows < unpackTiles {
-		j.tiles(worker, p)
-		return
+	group := j.group(p)
+	for i := 0; i < p.count; i += group {
+		j.tiles(worker, j.unpack(worker, 0, p.part(i, min(group, p.count-i))))
+	}
+}
+
+// group is how many panels of a run to multiply at a time.
+func (j *matmulJob) group(p panels) int {
+	if !j.unpacks(p) {
+		return p.count
+	}
+	return max(1, min(p.count, unpackBytes/p.layout.unpacked().numbersBytes(j.m.Cols)))
+}
+
+func (j *matmulJob) unpacks(p panels) bool {
+	return j.d.kernels.unpacks(p.layout.kind) && (j.x.rows+tileRows-1)/tileRows >= unpackTiles
+}
+
+// unpack returns a group of panels as the product wants them. The worker has memory for two unpacked groups.
+func (j *matmulJob) unpack(worker, which int, p panels) panels {
+	if !j.unpacks(p) {
+		return p
 	}
 	unpacked := p.layout.unpacked()
 	size := unpacked.numbersBytes(j.m.Cols)
-	group := max(1, min(p.count, unpackBytes/size))
-	numbers := j.d.bytes(worker, group*size)
-	for i := 0; i < p.count; i += group {
-		some := p.part(i, min(group, p.count-i))
-		for n := range some.count {
-			j.d.kernels.unpack(numbers[n*size:], some.layout, some.numbers[n*some.numbersStep:], j.m.Cols)
-		}
-		some.layout, some.numbers, some.numbersStep = unpacked, numbers, size
-		j.tiles(worker, some)
+	half := max(unpackBytes, size)
+	numbers := j.d.bytes(worker, 2*half)[which*half:]
+	for n := range p.count {
+		j.d.kernels.unpack(numbers[n*size:], p.layout, p.numbers[n*p.numbersStep:], j.m.Cols)
 	}
+	p.layout, p.numbers, p.numbersStep = unpacked, numbers, size
+	return p
 }
 
 // tiles multiplies a run of panels with all rows, tile by tile. The product goes to the worker's scratch memory when it
@@ -105,30 +126,29 @@ func (j *matmulJob) tiles(worker int, p panels) {
 	direct := p.rows == lanes && !j.add && j.m.Bias == nil && !j.fine
 	for row := 0; row < j.x.rows; row += tileRows {
 		t := tile{acts: j.x, row: row, height: min(tileRows, j.x.rows-row)}
-		var dst []float32
-		stride := j.m.Rows
 		if direct {
-			dst = j.dst[row*stride+p.column:]
-		} else {
-			stride = p.count * lanes
-			dst = j.d.buffer(worker, tileRows*stride)
-		}
-		if p.layout.kind.isFloat() {
-			j.floats(worker, dst, stride, p, t)
-		} else {
-			j.d.kernels.gemmBlocks(dst, stride, p, t, j.x.Cols)
-		}
-		if direct {
+			j.tile(worker, j.dst[row*j.m.Rows+p.column:], j.m.Rows, p, t)
 			continue
 		}
-		width := (p.count-1)*lanes + p.rows
+		stride := p.count * lanes
+		dst := j.d.buffer(worker, tileRows*stride)
+		j.tile(worker, dst, stride, p, t)
 		if j.fine {
-			j.pairs(dst, stride, t, p.column, width)
+			j.pairs(dst, stride, t, p.column, p.width())
 			continue
 		}
 		for r := range t.height {
-			j.finish(j.dst[(row+r)*j.m.Rows+p.column:][:width], dst[r*stride:][:width], p.column)
+			j.finish(j.dst[(row+r)*j.m.Rows+p.column:][:p.width()], dst[r*stride:][:p.width()], p.column)
 		}
+	}
+}
+
+// tile multiplies a run of panels with one tile.
+func (j *matmulJob) tile(worker int, dst []float32, stride int, p panels, t tile) {
+	if p.layout.kind.isFloat() {
+		j.floats(worker, dst, stride, p, t)
+	} else {
+		j.d.kernels.gemmBlocks(dst, stride, p, t, j.x.Cols)
 	}
 }
 

@@ -262,3 +262,6 @@ func (p panels) part(i, count int) panels {
 	p.count = count
 	return p
 }
+
+// width is the number of outputs of the run.
+func (p *panels) width() int { return (p.count-1)*lanes + p.rows }

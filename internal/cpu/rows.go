@@ -27,18 +27,6 @@ func (d *Device) NormHeads(x []float32, rows, stride, heads int, weight []float3
 	d.rowsDo(rowsJob{op: opNormHeads, rows: rows, x: x, stride: stride, heads: heads, width: len(weight), weight: weight, eps: eps})
 }
 
-// SwiGLU sets dst's rows to silu(gate)·up, where a row of x is gate, then up, each dst.Cols wide.
-func (d *Device) SwiGLU(dst *Acts, x []float32) {
-	need("swiglu", x, 2*dst.rows*dst.Cols)
-	d.rowsDo(rowsJob{op: opSwiGLU, acts: dst, rows: dst.rows, width: dst.Cols, x: x})
-}
-
-// GeGLU sets dst's rows to gelu(gate)·up, gelu in its tanh form, where a row of x is gate, then up.
-func (d *Device) GeGLU(dst *Acts, x []float32) {
-	need("geglu", x, 2*dst.rows*dst.Cols)
-	d.rowsDo(rowsJob{op: opGeGLU, acts: dst, rows: dst.rows, width: dst.Cols, x: x})
-}
-
 // Add adds x to dst.
 func (d *Device) Add(dst, x []float32) {
 	need("add", x, len(dst))
@@ -68,8 +56,6 @@ const (
 	opNorm rowOp = iota
 	opNormAdd
 	opNormHeads
-	opSwiGLU
-	opGeGLU
 	opRotate
 	opAdd
 	opScale
@@ -129,10 +115,6 @@ func (j *rowsJob) row(r int) {
 			head := j.x[r*j.stride+h*j.width:][:j.width]
 			k.norm(head, head, j.weight, j.eps)
 		}
-	case opSwiGLU:
-		k.silu(j.acts.Row(r), j.x[2*r*j.width:][:j.width], j.x[(2*r+1)*j.width:][:j.width])
-	case opGeGLU:
-		k.gelu(j.acts.Row(r), j.x[2*r*j.width:][:j.width], j.x[(2*r+1)*j.width:][:j.width])
 	case opRotate:
 		cos, sin := j.rope.row(r)
 		for h := range j.heads {

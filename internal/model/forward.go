@@ -32,7 +32,6 @@ type Stepper struct {
 	x      []float32 // [maxRows][Hidden], the residual stream
 	qkv    []float32 // [maxRows][QRows + 2·KVRows]
 	y      []float32 // [maxRows][Hidden], what a block adds before its post norm; nil without post norms
-	gateUp []float32 // [blockRows][2·FFN]
 	logits []float32 // [LogitRows][Vocab]
 
 	heads  *cpu.Acts // [maxRows][QRows], attention's result
@@ -57,7 +56,6 @@ func (m *Model) NewStepper(kv *cpu.KV, maxRows int) (*Stepper, error) {
 		m: m, kv: kv, maxRows: maxRows,
 		x:      make([]float32, maxRows*c.Hidden),
 		qkv:    make([]float32, maxRows*(c.QRows()+2*c.KVRows())),
-		gateUp: make([]float32, block*2*c.FFN),
 		logits: make([]float32, min(LogitRows, maxRows)*c.Vocab),
 	}
 	if c.arch.postNorms {
@@ -193,13 +191,12 @@ func (s *Stepper) feedForward(w *layer, first, n int) {
 	x := s.x[first*c.Hidden:][:n*c.Hidden]
 	s.normed.SetRows(n)
 	dev.RMSNorm(s.normed, x, w.ffnNorm, c.NormEps)
-	dev.MatMul(s.gateUp, w.gateUp, s.normed)
 	s.act.SetRows(n)
+	gate := cpu.SiLU
 	if c.arch.act == geluTanh {
-		dev.GeGLU(s.act, s.gateUp)
-	} else {
-		dev.SwiGLU(s.act, s.gateUp)
+		gate = cpu.GELUTanh
 	}
+	dev.MatMulGated(s.act, w.gateUp, s.normed, gate)
 	s.project(x, w.down, s.act, w.postFFN)
 }
 

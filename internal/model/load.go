@@ -91,17 +91,25 @@ func (l *loader) vector(name string, n int) []float32 {
 type rowsOf struct {
 	name string
 	rows int
+	half bool // the tensor is two matrices of so many rows
 }
 
 // matrix packs tensors of cols columns stacked on one another.
 func (l *loader) matrix(cols int, stack ...rowsOf) *cpu.Matrix {
 	parts := make([]cpu.Part, 0, len(stack))
 	for _, s := range stack {
-		t := l.take(s.name, cols, s.rows)
+		pieces := 1
+		if s.half {
+			pieces = 2
+		}
+		t := l.take(s.name, cols, pieces*s.rows)
 		if l.err != nil {
 			return nil
 		}
-		parts = append(parts, cpu.Part{Type: t.Type, Rows: s.rows, Data: t.Data})
+		for i := range pieces {
+			size := len(t.Data) / pieces
+			parts = append(parts, cpu.Part{Type: t.Type, Rows: s.rows, Data: t.Data[i*size:][:size]})
+		}
 	}
 	m, err := l.o.Device.PackRows(cols, parts...)
 	if err != nil {
@@ -124,24 +132,24 @@ func (l *loader) layer(i int) layer {
 	c, p := l.c, fmt.Sprintf("blk.%d.", i)
 	w := layer{
 		attnNorm: l.vector(p+"attn_norm.weight", c.Hidden),
-		out:      l.matrix(c.QRows(), rowsOf{p + "attn_output.weight", c.Hidden}),
+		out:      l.matrix(c.QRows(), rowsOf{name: p + "attn_output.weight", rows: c.Hidden}),
 		ffnNorm:  l.vector(p+"ffn_norm.weight", c.Hidden),
-		down:     l.matrix(c.FFN, rowsOf{p + "ffn_down.weight", c.Hidden}),
+		down:     l.matrix(c.FFN, rowsOf{name: p + "ffn_down.weight", rows: c.Hidden}),
 		windowed: c.Windowed(i),
 	}
 	if c.arch.fusedQKV {
-		w.qkv = l.matrix(c.Hidden, rowsOf{p + "attn_qkv.weight", c.QRows() + 2*c.KVRows()})
+		w.qkv = l.matrix(c.Hidden, rowsOf{name: p + "attn_qkv.weight", rows: c.QRows() + 2*c.KVRows()})
 	} else {
-		w.qkv = l.matrix(c.Hidden, rowsOf{p + "attn_q.weight", c.QRows()},
-			rowsOf{p + "attn_k.weight", c.KVRows()}, rowsOf{p + "attn_v.weight", c.KVRows()})
+		w.qkv = l.matrix(c.Hidden, rowsOf{name: p + "attn_q.weight", rows: c.QRows()},
+			rowsOf{name: p + "attn_k.weight", rows: c.KVRows()}, rowsOf{name: p + "attn_v.weight", rows: c.KVRows()})
 	}
 	if bias := l.qkvBias(p); l.err == nil {
 		w.qkv.Bias = bias
 	}
 	if c.arch.fusedGateUp {
-		w.gateUp = l.matrix(c.Hidden, rowsOf{p + "ffn_up.weight", 2 * c.FFN})
+		w.gateUp = l.matrix(c.Hidden, rowsOf{name: p + "ffn_up.weight", rows: c.FFN, half: true})
 	} else {
-		w.gateUp = l.matrix(c.Hidden, rowsOf{p + "ffn_gate.weight", c.FFN}, rowsOf{p + "ffn_up.weight", c.FFN})
+		w.gateUp = l.matrix(c.Hidden, rowsOf{name: p + "ffn_gate.weight", rows: c.FFN}, rowsOf{name: p + "ffn_up.weight", rows: c.FFN})
 	}
 	if c.arch.qkNorm {
 		w.qNorm = l.vector(p+"attn_q_norm.weight", c.HeadDim)

@@ -72,9 +72,9 @@ func (m *Model) load(l *loader) {
 		m.layers = append(m.layers, l.layer(i))
 	}
 	if name := "output.weight"; l.has(name) {
-		m.head = l.matrix(c.Hidden, rowsOf{name, c.Vocab})
+		m.head = l.matrix(c.Hidden, rowsOf{name: name, rows: c.Vocab})
 	} else {
-		m.head = l.matrix(c.Hidden, rowsOf{"token_embd.weight", c.Vocab})
+		m.head = l.matrix(c.Hidden, rowsOf{name: "token_embd.weight", rows: c.Vocab})
 	}
 	if l.err != nil {
 		return
