@@ -72,8 +72,11 @@ func run(args []string, c *console) int {
 	if err != nil {
 		return fail(c, err) // a wrong struct tag: caught by any test that runs a command
 	}
-	if len(args) == 0 {
+	switch {
+	case len(args) == 0:
 		args = []string{"--help"}
+	case args[0] == "help": // as many tools have it; no command is called so
+		args = append(args[1:len(args):len(args)], "--help")
 	}
 	ctx, err := parser.Parse(args)
 	if code >= 0 {

@@ -87,8 +87,8 @@ func TestShown(t *testing.T) {
 
 // TestKeys holds that ^C clears the line instead of ending the input.
 func TestKeys(t *testing.T) {
-	got, err := io.ReadAll(keys{strings.NewReader("ab\x03c\x03\x04")})
-	if string(got) != "ab\x15c\x15\x04" || err != nil {
+	got, err := io.ReadAll(&keys{Reader: strings.NewReader("ab\x03c\x03\x04")})
+	if string(got) != "ab\x05\x15c\x05\x15\x04" || err != nil {
 		t.Errorf("keys %q, %v", got, err)
 	}
 }

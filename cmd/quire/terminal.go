@@ -23,7 +23,7 @@ func newTerminal(c *console) *terminal {
 	edit := term.NewTerminal(struct {
 		io.Reader
 		io.Writer
-	}{keys{file}, c.Out}, ">>> ")
+	}{&keys{Reader: file}, c.Out}, ">>> ")
 	return &terminal{file: file, edit: edit}
 }
 
@@ -49,13 +49,20 @@ func (t *terminal) ReadLine() (string, error) {
 	}
 }
 
-// keys turns ^C into ^U: it clears the line where package term would end the input.
-type keys struct{ io.Reader }
+// keys turns ^C, at which package term would end the input, into ^E ^U: to the end of the line, and clear what is before it.
+type keys struct {
+	io.Reader
+	rest []byte // read, and not yet given out
+}
 
-func (k keys) Read(p []byte) (int, error) {
-	n, err := k.Reader.Read(p)
-	for i := bytes.IndexByte(p[:n], 3); i >= 0; i = bytes.IndexByte(p[:n], 3) {
-		p[i] = 21
+func (k *keys) Read(p []byte) (int, error) {
+	var err error
+	if len(k.rest) == 0 {
+		var n int
+		n, err = k.Reader.Read(p)
+		k.rest = bytes.ReplaceAll(p[:n], []byte{3}, []byte{5, 21})
 	}
+	n := copy(p, k.rest)
+	k.rest = k.rest[n:]
 	return n, err
 }
