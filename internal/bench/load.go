@@ -142,7 +142,8 @@ func (l *Load) WaitReady(ctx context.Context, timeout time.Duration) (*Record, e
 	if len(l.Items) == 0 {
 		return nil, errors.New("no prompts to send")
 	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	whole := ctx
+	ctx, cancel := context.WithTimeout(whole, timeout)
 	defer cancel()
 	for {
 		r := l.Target.Send(ctx, l.request(0))
@@ -153,6 +154,9 @@ func (l *Load) WaitReady(ctx context.Context, timeout time.Duration) (*Record, e
 			return nil, fmt.Errorf("first request: %w", r.Err)
 		}
 		if !sleepUntil(ctx, time.Now().Add(time.Second)) {
+			if whole.Err() != nil { // interrupted, not late
+				return nil, context.Cause(whole)
+			}
 			return nil, fmt.Errorf("server not ready after %v: %w", timeout, r.Err)
 		}
 	}

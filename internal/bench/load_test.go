@@ -265,6 +265,11 @@ func TestWaitReady(t *testing.T) {
 		if _, err := load.WaitReady(t.Context(), 2*time.Second); err == nil || !strings.Contains(err.Error(), "not ready after 2s: 503") {
 			t.Errorf("never ready: %v", err)
 		}
+		ctx, interrupt := context.WithCancelCause(t.Context())
+		interrupt(io.ErrClosedPipe)
+		if _, err := load.WaitReady(ctx, time.Hour); err != io.ErrClosedPipe {
+			t.Errorf("interrupted, which is not a server that is late: %v", err)
+		}
 		server.fault = func(map[string]any) *http.Response { return answer(404, "no such model") }
 		if _, err := load.WaitReady(t.Context(), time.Hour); err == nil || !strings.Contains(err.Error(), "404") {
 			t.Errorf("unknown model: %v", err)
