@@ -18,7 +18,6 @@ type reference struct {
 	f      *gguf.File
 	t      testing.TB
 	long   bool // long rope with its long factors
-	mu     sync.Mutex
 	floats map[string][]float32 // tensors dequantised so far
 }
 
@@ -82,11 +81,6 @@ func (r *reference) project(name string, from, to int, x [][]float64) [][]float6
 	}
 	wg.Wait()
 	return out
-}
-
-func (r *reference) rows(name string) int {
-	ts, _ := r.f.Tensor(name + ".weight")
-	return int(ts.Shape[1])
 }
 
 func (r *reference) norm(name string, x [][]float64) [][]float64 {
