@@ -17,7 +17,7 @@ type reference struct {
 	c      *Config
 	f      *gguf.File
 	t      testing.TB
-	long   bool // long rope with its long factors
+	long   bool                 // long rope with its long factors
 	floats map[string][]float32 // tensors dequantised so far
 }
 
