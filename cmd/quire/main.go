@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -50,7 +51,17 @@ type usageError struct{ msg string }
 func (e usageError) Error() string { return e.msg }
 
 func main() {
+	dropEmpty()
 	os.Exit(run(os.Args[1:], &console{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
+}
+
+// dropEmpty takes a variable that is empty for one that is not set, as deployments that fill in templates mean it.
+func dropEmpty() {
+	for _, entry := range os.Environ() {
+		if name, value, _ := strings.Cut(entry, "="); strings.HasPrefix(name, "QUIRE_") && value == "" {
+			os.Unsetenv(name)
+		}
+	}
 }
 
 // run parses args, runs the command they name and returns the exit code.

@@ -263,7 +263,7 @@ func newLogger(w io.Writer, c *config.Log) *slog.Logger {
 		return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))
 	}
 	f, ok := w.(*os.File)
-	return slog.New(tint.NewHandler(w, &tint.Options{
+	return slog.New(tint.NewTextHandler(w, &tint.Options{
 		Level: level, TimeFormat: time.DateTime, NoColor: !ok || !term.IsTerminal(int(f.Fd())),
 	}))
 }

@@ -115,8 +115,12 @@ func TestExposed(t *testing.T) {
 		keys []string
 		want bool
 	}{
-		{"127.0.0.1", nil, false}, {"::1", nil, false}, {"localhost", nil, false},
-		{"0.0.0.0", nil, true}, {"example.org", nil, true}, {"0.0.0.0", []string{"k"}, false},
+		{"127.0.0.1", nil, false},
+		{"::1", nil, false},
+		{"localhost", nil, false},
+		{"0.0.0.0", nil, true},
+		{"example.org", nil, true},
+		{"0.0.0.0", []string{"k"}, false},
 	} {
 		c := Serve{HTTP: HTTP{Host: tc.host, APIKey: tc.keys}}
 		if got := c.Exposed(); got != tc.want {

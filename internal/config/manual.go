@@ -10,7 +10,8 @@ import (
 func Manual() string {
 	var b strings.Builder
 	b.WriteString("# Configuration\n\n" +
-		"Every flag of `quire serve`. Each can also be set by the environment variable beside it; the flag wins.\n" +
+		"Every flag of `quire serve`. Each can also be set by the environment variable beside it; the flag wins,\n" +
+		"and an empty variable is as good as none.\n" +
 		"Sizes take units (`512MiB`, `2GB`), times are seconds or durations (`90`, `1m30s`), lists repeat the flag or use commas.\n" +
 		"A flag whose default is `true` is switched off by its `--no-` form.\n\n" +
 		"This page is written by `make generate` from `internal/config`; a test compares them.\n")

@@ -25,7 +25,8 @@ func TestResponses(t *testing.T) {
 	lp := []TokenLogprob{
 		{Token: "a", Absent: true},
 		{Token: "é", Bytes: []byte("é"), Logprob: -0.5, Offset: 1, Top: []TopLogprob{
-			{Token: "é", Bytes: []byte("é"), Logprob: -0.5}, {Token: "\ufffd", Bytes: []byte{0xc3}, Logprob: -1.25},
+			{Token: "é", Bytes: []byte("é"), Logprob: -0.5},
+			{Token: "\ufffd", Bytes: []byte{0xc3}, Logprob: -1.25},
 			{Token: "\ufffd", Bytes: []byte{0xc4}, Logprob: float32(math.Inf(-1))},
 		}},
 	}
@@ -35,25 +36,31 @@ func TestResponses(t *testing.T) {
 		got  []byte
 		want string
 	}{
-		{"text", (&Response{Header: header, Usage: usage, Choices: []Choice{{Text: "a\"\n<é>", FinishReason: "length"}}}).Append(nil),
+		{
+			"text", (&Response{Header: header, Usage: usage, Choices: []Choice{{Text: "a\"\n<é>", FinishReason: "length"}}}).Append(nil),
 			`{"id":"cmpl-1","object":"text_completion","created":1700000000,"model":"m","choices":[{"index":0,"text":"a\"\n<é>",` +
 				`"logprobs":null,"finish_reason":"length","stop_reason":null,"token_ids":null,"prompt_logprobs":null,` +
 				`"prompt_token_ids":null}],"service_tier":null,"system_fingerprint":null,"usage":{"prompt_tokens":5,"total_tokens":7,` +
-				`"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":4}},"kv_transfer_params":null}`},
-		{"text with everything", (&Response{Header: header, Choices: []Choice{{
-			Index: 1, Text: "aé", Logprobs: lp, FinishReason: "stop", StopReason: StopReason{ByToken: true, Token: 0},
-			TokenIDs: []int32{1, 2}, PromptTokenIDs: []int32{}, PromptLogprobs: PromptLogprobs{nil, {
-				{ID: 7, Token: "x", Logprob: -2, Rank: 3}, {ID: 8, Token: "y", Logprob: -1, Rank: 1}, {ID: 7, Token: "x", Logprob: -2, Rank: 3},
-			}},
-		}}}).Append(nil),
+				`"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":4}},"kv_transfer_params":null}`,
+		},
+		{
+			"text with everything", (&Response{Header: header, Choices: []Choice{{
+				Index: 1, Text: "aé", Logprobs: lp, FinishReason: "stop", StopReason: StopReason{ByToken: true, Token: 0},
+				TokenIDs: []int32{1, 2}, PromptTokenIDs: []int32{}, PromptLogprobs: PromptLogprobs{nil, {
+					{ID: 7, Token: "x", Logprob: -2, Rank: 3}, {ID: 8, Token: "y", Logprob: -1, Rank: 1}, {ID: 7, Token: "x", Logprob: -2, Rank: 3},
+				}},
+			}}}).Append(nil),
 			`{"id":"cmpl-1","object":"text_completion","created":1700000000,"model":"m","choices":[{"index":1,"text":"aé",` +
 				`"logprobs":{"text_offset":[0,1],"token_logprobs":[null,-0.5],"tokens":["a","é"],"top_logprobs":[null,` +
 				`{"é":-0.5,"` + "\ufffd" + `":-1.25}]},"finish_reason":"stop","stop_reason":0,"token_ids":[1,2],"prompt_logprobs":[null,` +
 				`{"7":{"logprob":-2,"rank":3,"decoded_token":"x"},"8":{"logprob":-1,"rank":1,"decoded_token":"y"}}],"prompt_token_ids":[]}],` +
 				`"service_tier":null,"system_fingerprint":null,"usage":{"prompt_tokens":0,"total_tokens":0,"completion_tokens":0,` +
-				`"prompt_tokens_details":{"cached_tokens":0}},"kv_transfer_params":null}`},
-		{"chat", (&Response{Header: chatHeader(), Usage: usage, Choices: []Choice{{
-			Text: "hi", Logprobs: lp[1:], FinishReason: "stop", StopReason: StopReason{Text: "END"}}}}).Append(nil),
+				`"prompt_tokens_details":{"cached_tokens":0}},"kv_transfer_params":null}`,
+		},
+		{
+			"chat", (&Response{Header: chatHeader(), Usage: usage, Choices: []Choice{{
+				Text: "hi", Logprobs: lp[1:], FinishReason: "stop", StopReason: StopReason{Text: "END"},
+			}}}).Append(nil),
 			`{"id":"chatcmpl-1","object":"chat.completion","created":1700000000,"model":"m","choices":[{"index":0,"message":{` +
 				`"role":"assistant","content":"hi","refusal":null,"annotations":null,"audio":null,"function_call":null,` +
 				`"reasoning":null},"logprobs":{"content":[{"token":"é","logprob":-0.5,"bytes":[195,169],"top_logprobs":[` +
@@ -61,14 +68,19 @@ func TestResponses(t *testing.T) {
 				`{"token":"` + "\ufffd" + `","logprob":-9999,"bytes":[196]}]}]},"finish_reason":"stop","stop_reason":"END","token_ids":null}],` +
 				`"service_tier":null,"system_fingerprint":null,"usage":{"prompt_tokens":5,"total_tokens":7,"completion_tokens":2,` +
 				`"prompt_tokens_details":{"cached_tokens":4}},"prompt_logprobs":null,"prompt_token_ids":null,"prompt_text":null,` +
-				`"kv_transfer_params":null}`},
-		{"error", (&Error{Message: "no", Type: "BadRequestError", Param: "n", Code: 400}).Append(nil),
-			`{"error":{"message":"no","type":"BadRequestError","param":"n","code":400}}`},
-		{"models", AppendModels(nil, []ModelCard{{ID: "m", Created: header.Created, Root: "/m.gguf", MaxModelLen: 2048}}),
+				`"kv_transfer_params":null}`,
+		},
+		{
+			"error", (&Error{Message: "no", Type: "BadRequestError", Param: "n", Code: 400}).Append(nil),
+			`{"error":{"message":"no","type":"BadRequestError","param":"n","code":400}}`,
+		},
+		{
+			"models", AppendModels(nil, []ModelCard{{ID: "m", Created: header.Created, Root: "/m.gguf", MaxModelLen: 2048}}),
 			`{"object":"list","data":[{"id":"m","object":"model","created":1700000000,"owned_by":"quire","root":"/m.gguf",` +
 				`"parent":null,"max_model_len":2048,"permission":[{"id":"modelperm-62c66a7a5dd70c3146618063c344e531","object":"model_permission",` +
 				`"created":1700000000,"allow_create_engine":false,"allow_sampling":true,"allow_logprobs":true,"allow_search_indices":false,` +
-				`"allow_view":true,"allow_fine_tuning":false,"organization":"*","group":null,"is_blocking":false}]}]}`},
+				`"allow_view":true,"allow_fine_tuning":false,"organization":"*","group":null,"is_blocking":false}]}]}`,
+		},
 	} {
 		if diff := cmp.Diff(tc.want, string(tc.got)); diff != "" {
 			t.Errorf("%s: -want +got\n%s", tc.name, diff)
@@ -90,17 +102,27 @@ func TestFrames(t *testing.T) {
 		got  []byte
 		want string
 	}{
-		{c.AppendDelta(nil, &Delta{Role: "assistant", PromptTokenIDs: []int32{1}}, nil),
-			chat + `{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}],"prompt_token_ids":[1]}`},
-		{c.AppendDelta(nil, &Delta{Index: 12, Text: "é\n"}, usage),
-			chat + `{"index":12,"delta":{"content":"é\n"},"logprobs":null,"finish_reason":null}],` + usageJSON + `}`},
-		{c.AppendDelta(nil, &Delta{FinishReason: "stop", StopReason: StopReason{Text: "X"}, TokenIDs: []int32{5}}, nil),
-			chat + `{"index":0,"delta":{},"logprobs":null,"finish_reason":"stop","stop_reason":"X","token_ids":[5]}]}`},
+		{
+			c.AppendDelta(nil, &Delta{Role: "assistant", PromptTokenIDs: []int32{1}}, nil),
+			chat + `{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}],"prompt_token_ids":[1]}`,
+		},
+		{
+			c.AppendDelta(nil, &Delta{Index: 12, Text: "é\n"}, usage),
+			chat + `{"index":12,"delta":{"content":"é\n"},"logprobs":null,"finish_reason":null}],` + usageJSON + `}`,
+		},
+		{
+			c.AppendDelta(nil, &Delta{FinishReason: "stop", StopReason: StopReason{Text: "X"}, TokenIDs: []int32{5}}, nil),
+			chat + `{"index":0,"delta":{},"logprobs":null,"finish_reason":"stop","stop_reason":"X","token_ids":[5]}]}`,
+		},
 		{c.AppendUsage(nil, *usage), chat + `],` + usageJSON + `}`},
-		{f.AppendDelta(nil, &Delta{Text: "hi", FinishReason: "length"}, nil),
-			text + `{"index":0,"text":"hi","logprobs":null,"finish_reason":"length","stop_reason":null}]}`},
-		{AppendErrorFrame(nil, &Error{Message: "a\nb", Type: "InternalServerError", Code: 500}),
-			`data: {"error":{"message":"a\nb","type":"InternalServerError","param":null,"code":500}}`},
+		{
+			f.AppendDelta(nil, &Delta{Text: "hi", FinishReason: "length"}, nil),
+			text + `{"index":0,"text":"hi","logprobs":null,"finish_reason":"length","stop_reason":null}]}`,
+		},
+		{
+			AppendErrorFrame(nil, &Error{Message: "a\nb", Type: "InternalServerError", Code: 500}),
+			`data: {"error":{"message":"a\nb","type":"InternalServerError","param":null,"code":500}}`,
+		},
 	} {
 		if diff := cmp.Diff(tc.want+"\n\n", string(tc.got)); diff != "" {
 			t.Errorf("-want +got\n%s", diff)

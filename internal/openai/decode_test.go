@@ -30,8 +30,10 @@ func TestDecodeFaults(t *testing.T) {
 		{`{"stream":1}`, "stream", "stream must be true or false, got a number"},
 		{`{"stop":5}`, "stop", "stop must be a string or a list of strings, got 5"},
 		{`{"stop":["a",1]}`, "stop.1", "stop.1 must be a string, got a number"},
-		{`{"prompt":{}}`, "prompt",
-			"prompt must be a string, a list of strings, a list of token ids or a list of lists of token ids, got an object"},
+		{
+			`{"prompt":{}}`, "prompt",
+			"prompt must be a string, a list of strings, a list of token ids or a list of lists of token ids, got an object",
+		},
 		{`{"prompt":[{}]}`, "prompt.0", "prompt.0 must be a string, a token id or a list of token ids, got an object"},
 		{`{"prompt":[1,"a"]}`, "prompt.1", `prompt.1 must be a token id, got "a"`},
 		{`{"prompt":["a",1]}`, "prompt.1", "prompt.1 must be a string like the first element, got 1"},
@@ -43,12 +45,18 @@ func TestDecodeFaults(t *testing.T) {
 		{`{"messages":[5]}`, "messages.0", "messages.0 must be an object with role and content, got 5"},
 		{`{"messages":[{}]}`, "messages.0.role", "messages.0.role must be a role such as user or assistant, got none"},
 		{`{"messages":[{"role":7}]}`, "messages.0.role", "messages.0.role must be a string, got a number"},
-		{`{"messages":[{"role":"u","content":7}]}`, "messages.0.content",
-			"messages.0.content must be a string or a list of text parts, got 7"},
-		{`{"messages":[{"role":"u","content":[{"type":"image_url"}]}]}`, "messages.0.content.0.type",
-			`messages.0.content.0.type must be "text", all that this server reads, got "image_url"`},
-		{`{"messages":[{"role":"u","content":[{"type":"text"}]}]}`, "messages.0.content.0.text",
-			"messages.0.content.0.text must be a string, got none"},
+		{
+			`{"messages":[{"role":"u","content":7}]}`, "messages.0.content",
+			"messages.0.content must be a string or a list of text parts, got 7",
+		},
+		{
+			`{"messages":[{"role":"u","content":[{"type":"image_url"}]}]}`, "messages.0.content.0.type",
+			`messages.0.content.0.type must be "text", all that this server reads, got "image_url"`,
+		},
+		{
+			`{"messages":[{"role":"u","content":[{"type":"text"}]}]}`, "messages.0.content.0.text",
+			"messages.0.content.0.text must be a string, got none",
+		},
 	} {
 		var r struct {
 			ChatRequest

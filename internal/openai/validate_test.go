@@ -32,15 +32,19 @@ func TestValidateCompletion(t *testing.T) {
 		{`"prompt":"a","stream_interval":0`, "stream_interval", "stream_interval must be at least 1, got 0"},
 		{`"prompt":"a","priority":1`, "priority", "priority 1 needs a server started with --scheduling-policy priority"},
 		{`"prompt":"a","cache_salt":""`, "cache_salt", "cache_salt must not be empty"},
-		{`"prompt":"a","truncate_prompt_tokens":-2`, "truncate_prompt_tokens",
-			"truncate_prompt_tokens must be -1 or at least 0, got -2"},
+		{
+			`"prompt":"a","truncate_prompt_tokens":-2`, "truncate_prompt_tokens",
+			"truncate_prompt_tokens must be -1 or at least 0, got -2",
+		},
 		{`"prompt":"a","truncation_side":"up"`, "truncation_side", `truncation_side must be left or right, got "up"`},
 		{`"prompt":"a","use_beam_search":true`, "use_beam_search", "use_beam_search is not supported by this server"},
 		{`"prompt":"a","best_of":4,"n":2`, "best_of", "best_of 4 is not supported: it must equal n, which is 2"},
 		{`"prompt":"a","guided_json":{}`, "guided_json", "guided_json is not supported by this server"},
 		{`"prompt":"a","structured_outputs":{"regex":"a"}`, "structured_outputs", "structured_outputs is not supported by this server"},
-		{`"prompt":"a","response_format":{"type":"json_schema"}`, "response_format.type",
-			`response_format "json_schema" is not supported: this server writes "text" only`},
+		{
+			`"prompt":"a","response_format":{"type":"json_schema"}`, "response_format.type",
+			`response_format "json_schema" is not supported: this server writes "text" only`,
+		},
 		{`"prompt":"a","response_format":{"type":5}`, "response_format.type", "response_format.type must be a string, got a number"},
 	} {
 		var r CompletionRequest
@@ -64,17 +68,27 @@ func TestValidateChat(t *testing.T) {
 		{messages + `,"tools":[]`, "tools", "tools is empty: leave it out or name a tool"},
 		{messages + `,"tools":{}`, "tools", "tools must be a list, got an object"},
 		{messages + `,"tool_choice":"auto"`, "tool_choice", "tool_choice needs tools"},
-		{messages + `,` + tools, "tools",
-			`tools are supported only with tool_choice "none": this server does not parse tool calls`},
-		{messages + `,` + tools + `,"tool_choice":"required"`, "tools",
-			`tools are supported only with tool_choice "none": this server does not parse tool calls`},
-		{messages + `,"chat_template":"x"`, "chat_template",
-			"chat_template is not accepted in requests; the server's --chat-template sets it"},
-		{messages + `,"continue_final_message":true`, "continue_final_message",
-			"continue_final_message needs add_generation_prompt to be false"},
+		{
+			messages + `,` + tools, "tools",
+			`tools are supported only with tool_choice "none": this server does not parse tool calls`,
+		},
+		{
+			messages + `,` + tools + `,"tool_choice":"required"`, "tools",
+			`tools are supported only with tool_choice "none": this server does not parse tool calls`,
+		},
+		{
+			messages + `,"chat_template":"x"`, "chat_template",
+			"chat_template is not accepted in requests; the server's --chat-template sets it",
+		},
+		{
+			messages + `,"continue_final_message":true`, "continue_final_message",
+			"continue_final_message needs add_generation_prompt to be false",
+		},
 		{messages + `,"top_logprobs":2`, "top_logprobs", "top_logprobs needs logprobs to be true"},
-		{messages + `,"logprobs":true,"top_logprobs":21`, "top_logprobs",
-			"top_logprobs 21 exceeds the server's limit of 20 (--max-logprobs)"},
+		{
+			messages + `,"logprobs":true,"top_logprobs":21`, "top_logprobs",
+			"top_logprobs 21 exceeds the server's limit of 20 (--max-logprobs)",
+		},
 		{messages + `,"max_completion_tokens":0`, "max_completion_tokens", "max_completion_tokens must be at least 1, got 0"},
 		{messages + `,"chat_template_kwargs":[]`, "chat_template_kwargs", "chat_template_kwargs must be an object, got a list"},
 	} {

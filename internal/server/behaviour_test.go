@@ -81,8 +81,12 @@ func TestBothModesAgree(t *testing.T) {
 		{"a byte that begins no character", []int32{0xff, 'a', eos}, "", "\ufffda", "stop"},
 		{"the end at once", []string{eosPiece}, "", "", "stop"},
 		{"ignore_eos shows nothing of it", []string{"AB", eosPiece, "C"}, `,"ignore_eos":true,"max_tokens":3`, "ABC", "length"},
-		{"special tokens can be shown", []string{"AB", eosPiece, "C"}, `,"ignore_eos":true,"max_tokens":3,"skip_special_tokens":false`,
-			"AB<|im_end|>C", "length"},
+		{
+			"special tokens can be shown",
+			[]string{"AB", eosPiece, "C"},
+			`,"ignore_eos":true,"max_tokens":3,"skip_special_tokens":false`,
+			"AB<|im_end|>C", "length",
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			f := newFixture(t, setup{})
@@ -277,8 +281,10 @@ func TestBug24LongPrompt(t *testing.T) {
 		{`{"prompt":"` + long + `"}`, fmt.Sprintf("prompt of %d tokens and 1 output tokens exceed the context of 512", len(long))},
 		{`{"prompt":"` + strings.Repeat(long, 8) + `"}`, fmt.Sprintf(
 			"prompt of %d bytes has at least %d tokens and exceeds the limit of 512", 8*len(long), (8*len(long)+11)/12)},
-		{`{"prompt":"` + long + `","truncate_prompt_tokens":600}`,
-			"truncate_prompt_tokens must be at most 512, the longest request, got 600"},
+		{
+			`{"prompt":"` + long + `","truncate_prompt_tokens":600}`,
+			"truncate_prompt_tokens must be at most 512, the longest request, got 600",
+		},
 	} {
 		rec := f.do("POST", "/v1/completions", tc.body)
 		if rec.Code != 400 || !strings.Contains(rec.Body.String(), tc.message) {

@@ -19,8 +19,10 @@ import (
 // on the same machine without asking.
 func (s *Server) decode(w http.ResponseWriter, r *http.Request, v any) error {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || !isJSON(kind) {
-		return &statusError{http.StatusBadRequest, typeBadBody, "",
-			fmt.Sprintf("content type %q is not application/json", r.Header.Get("Content-Type"))}
+		return &statusError{
+			http.StatusBadRequest, typeBadBody, "",
+			fmt.Sprintf("content type %q is not application/json", r.Header.Get("Content-Type")),
+		}
 	}
 	if r.ContentLength > s.opts.MaxRequestBytes { // said beforehand: not a byte is read, nor asked for by 100 Continue
 		w.Header().Set("Connection", "close")
@@ -41,12 +43,16 @@ func isJSON(kind string) bool { return kind == "application/json" || strings.Has
 // bodyError words what went wrong while a body was read.
 func (s *Server) bodyError(err error) error {
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return &statusError{http.StatusRequestEntityTooLarge, http.StatusText(http.StatusRequestEntityTooLarge), "",
-			fmt.Sprintf("the body exceeds %d bytes (--max-request-bytes)", s.opts.MaxRequestBytes)}
+		return &statusError{
+			http.StatusRequestEntityTooLarge, http.StatusText(http.StatusRequestEntityTooLarge), "",
+			fmt.Sprintf("the body exceeds %d bytes (--max-request-bytes)", s.opts.MaxRequestBytes),
+		}
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return &statusError{http.StatusRequestTimeout, http.StatusText(http.StatusRequestTimeout), "",
-			fmt.Sprintf("the request did not arrive within %v", requestTimeout)}
+		return &statusError{
+			http.StatusRequestTimeout, http.StatusText(http.StatusRequestTimeout), "",
+			fmt.Sprintf("the request did not arrive within %v", requestTimeout),
+		}
 	}
 	return &statusError{http.StatusBadRequest, typeBadBody, "", fmt.Sprintf("read body: %v", err)}
 }

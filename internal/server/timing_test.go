@@ -127,8 +127,10 @@ func TestSlowSender(t *testing.T) {
 		status     string
 	}{
 		{"header", "POST /v1/completions HTTP/1.1\r\nHost: x\r\n", headerTimeout, ""},
-		{"body", "POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{", requestTimeout,
-			"HTTP/1.1 408 Request Timeout\r\n"},
+		{
+			"body", "POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{", requestTimeout,
+			"HTTP/1.1 408 Request Timeout\r\n",
+		},
 		{"body of a refused request", "POST /nothing HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{", requestTimeout, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
