@@ -230,8 +230,10 @@ func TestBadRequests(t *testing.T) {
 			{func(r *engine.Request) { r.Prompt = []int32{1, 64} }, "prompt token 1 is 64, outside the vocabulary of 64"},
 			{func(r *engine.Request) { r.MaxTokens = -1 }, "max_tokens must not be negative, got -1"},
 			{func(r *engine.Request) { r.MinTokens = 11 }, "min_tokens must be at most max_tokens 10, got 11"},
-			{func(r *engine.Request) { r.MaxTokens, r.MinTokens = 0, 1<<20 },
-				"min_tokens must be at most what the prompt leaves: 1020, got 1048576"},
+			{
+				func(r *engine.Request) { r.MaxTokens, r.MinTokens = 0, 1<<20 },
+				"min_tokens must be at most what the prompt leaves: 1020, got 1048576",
+			},
 			{func(r *engine.Request) { r.Sampling.TopP = 2 }, "top_p must be in (0, 1], got 2"},
 			{func(r *engine.Request) { r.StopTokenIDs = []int32{99} }, "stop_token_ids names token 99 outside the vocabulary of 64"},
 		} {

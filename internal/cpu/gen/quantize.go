@@ -17,8 +17,15 @@ func quantize(v vector) []byte {
 	k.text("quantize"+v.suffix, 8, "func quantize"+v.suffix+"(c *quantizeCall)")
 	k.op("MOVQ", "c+0(FP)", "BX")
 	for _, p := range [][2]string{
-		{"x", "SI"}, {"q", "DI"}, {"scale", "R8"}, {"sum", "R9"},
-		{"minus8", "R10"}, {"minus16", "R14"}, {"minus32", "R11"}, {"bias", "R12"}, {"blocks", "CX"},
+		{"x", "SI"},
+		{"q", "DI"},
+		{"scale", "R8"},
+		{"sum", "R9"},
+		{"minus8", "R10"},
+		{"minus16", "R14"},
+		{"minus32", "R11"},
+		{"bias", "R12"},
+		{"blocks", "CX"},
 	} {
 		k.op("MOVQ", fmt.Sprintf("quantizeCall_%s(BX)", p[0]), p[1])
 	}
