@@ -106,7 +106,7 @@ type Op struct {
 	Level        int      `json:"level,omitzero"`
 }
 
-// Line is one recorded step: the fields of ../shared's format by their key, each as canonical JSON.
+// Line is one recorded step: the fields of the recording by their key, each as canonical JSON.
 type Line map[string]jsontext.Value
 
 // End is how a run ended.
