@@ -1,12 +1,15 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/quire-ai/quire/internal/invariant"
 )
 
 func TestMain(m *testing.M) {
@@ -25,6 +28,12 @@ func TestScripts(t *testing.T) {
 			port, err := freePort()
 			e.Setenv("PORT", port)
 			return err
+		},
+		Condition: func(cond string) (bool, error) {
+			if cond == "audits" { // the costly checks of the build tags invariants and race run, and allocate
+				return invariant.Enabled, nil
+			}
+			return false, fmt.Errorf("unknown condition %q", cond)
 		},
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
