@@ -38,6 +38,7 @@ const layers = `
 	cpu, gguf, tensor < model;
 	gguf, tensor < model/modeltest;
 	golden;
+	testmodel;
 	invariant < sample;
 	sched, sample, model < executor;
 	sched, sample < executor/executortest;

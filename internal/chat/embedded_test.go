@@ -1,29 +1,17 @@
 package chat
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/quire-ai/quire/gguf"
+	"github.com/quire-ai/quire/internal/testmodel"
 )
 
 // embeddedTemplate is the template inside a published model file, which is skipped where it was not downloaded.
 func embeddedTemplate(t *testing.T, file string) string {
 	t.Helper()
-	dir := os.Getenv("QUIRE_TEST_MODELS")
-	if dir == "" {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			t.Skip(err)
-		}
-		dir = filepath.Join(home, ".cache", "quire-test-models")
-	}
-	path := filepath.Join(dir, file)
-	if _, err := os.Stat(path); err != nil {
-		t.Skipf("no test model: %v", err)
-	}
-	f, err := gguf.Open(path)
+	f, err := gguf.Open(testmodel.Path(t, file))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,40 +4,21 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/quire-ai/quire/internal/engine"
 	"github.com/quire-ai/quire/internal/llm"
 	"github.com/quire-ai/quire/internal/sample"
+	"github.com/quire-ai/quire/internal/testmodel"
 	"github.com/quire-ai/quire/internal/tokenizer"
 )
-
-// realModel returns the path of a real model, or skips the test.
-func realModel(t *testing.T, name string) string {
-	t.Helper()
-	dir := os.Getenv("QUIRE_TEST_MODELS")
-	if dir == "" {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			t.Skip(err)
-		}
-		dir = filepath.Join(home, ".cache", "quire-test-models")
-	}
-	path := filepath.Join(dir, name)
-	if _, err := os.Stat(path); err != nil {
-		t.Skipf("no real model: %v", err)
-	}
-	return path
-}
 
 func TestRealModelAnswers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("loads a real model")
 	}
-	m, err := llm.Load(t.Context(), llm.Options{Model: realModel(t, "SmolLM2-135M-Instruct.Q4_1.gguf"), KVCacheTokens: 4096})
+	m, err := llm.Load(t.Context(), llm.Options{Model: testmodel.Path(t, "SmolLM2-135M-Instruct.Q4_1.gguf"), KVCacheTokens: 4096})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/quire-ai/quire/internal/engine"
 	"github.com/quire-ai/quire/internal/llm"
 	"github.com/quire-ai/quire/internal/sample"
+	"github.com/quire-ai/quire/internal/testmodel"
 	"github.com/quire-ai/quire/internal/tokenizer"
 )
 
@@ -22,7 +23,7 @@ func TestPressureRealModel(t *testing.T) {
 	if testing.Short() {
 		t.Skip("computes some thousands of tokens of a real model")
 	}
-	path := realModel(t, "SmolLM2-135M-Instruct.Q4_1.gguf")
+	path := testmodel.Path(t, "SmolLM2-135M-Instruct.Q4_1.gguf")
 	var want []reply
 	for i, c := range []struct {
 		kv, block, budget int

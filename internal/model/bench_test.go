@@ -4,12 +4,13 @@ import (
 	"testing"
 
 	"github.com/quire-ai/quire/internal/cpu"
+	"github.com/quire-ai/quire/internal/testmodel"
 )
 
 // BenchmarkPrefill stands for a prompt of 512 tokens computed in one step, BenchmarkDecode for steps of one token of 1
 // and of 16 requests, both of SmolLM2-135M on one thread.
 func BenchmarkPrefill(b *testing.B) {
-	m := newMachine(b, open(b, realModel(b, smolLM2)), setup{level: fastest(), maxRows: 512, tokens: 512})
+	m := newMachine(b, open(b, testmodel.Path(b, smolLM2)), setup{level: fastest(), maxRows: 512, tokens: 512})
 	ids := randomIDs(512)
 	b.ReportAllocs()
 	for b.Loop() {
@@ -25,7 +26,7 @@ func BenchmarkDecode1(b *testing.B)  { benchmarkDecode(b, 1) }
 func BenchmarkDecode16(b *testing.B) { benchmarkDecode(b, 16) }
 
 func benchmarkDecode(b *testing.B, sequences int) {
-	m := newMachine(b, open(b, realModel(b, smolLM2)), setup{level: fastest(), tokens: sequences * 64})
+	m := newMachine(b, open(b, testmodel.Path(b, smolLM2)), setup{level: fastest(), tokens: sequences * 64})
 	batch := &Batch{Tokens: randomIDs(sequences)}
 	for i := range sequences { // each at position 40 of its own blocks
 		batch.Seqs = append(batch.Seqs, cpu.Seq{Blocks: m.blocks[4*i:][:4], First: i, Rows: 1, Pos: 40})

@@ -1,35 +1,16 @@
 package model
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/quire-ai/quire/internal/cpu"
 	"github.com/quire-ai/quire/internal/golden"
+	"github.com/quire-ai/quire/internal/testmodel"
 )
 
 const smolLM2 = "SmolLM2-135M-Instruct.Q4_1.gguf"
-
-// realModel returns the path of a published model: in $QUIRE_TEST_MODELS, or in the folder quire-test-models of the
-// user's cache. The test is skipped when it is not there.
-func realModel(t testing.TB, name string) string {
-	t.Helper()
-	dir := os.Getenv("QUIRE_TEST_MODELS")
-	if dir == "" {
-		cache, err := os.UserCacheDir()
-		if err != nil {
-			t.Skip(err)
-		}
-		dir = filepath.Join(cache, "quire-test-models")
-	}
-	path := filepath.Join(dir, name)
-	if _, err := os.Stat(path); err != nil {
-		t.Skipf("no model: %v", err)
-	}
-	return path
-}
 
 // TestRealModels holds published models to the exact result: the mean KL divergence over the stored positions is no
 // more than llama.cpp's over the same ones, and greedy text is the same up to the first step that is too close to call.
@@ -47,7 +28,7 @@ func TestRealModels(t *testing.T) {
 		"gemma3-270m-q4_k_m":                 "gemma-3-270m.Q4_K_M.gguf",
 	} {
 		t.Run(folder, func(t *testing.T) {
-			m := newMachine(t, open(t, realModel(t, name)), setup{level: fastest(), threads: 2, maxRows: 512, tokens: 2048})
+			m := newMachine(t, open(t, testmodel.Path(t, name)), setup{level: fastest(), threads: 2, maxRows: 512, tokens: 2048})
 			paths, err := filepath.Glob(filepath.Join(dir, "golden/real", folder, "*.json"))
 			if err != nil || len(paths) == 0 {
 				t.Fatalf("no golden files: %v", err)
@@ -82,7 +63,7 @@ func TestRealModelSameBits(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a real model on the generic level")
 	}
-	path := realModel(t, smolLM2)
+	path := testmodel.Path(t, smolLM2)
 	ids := randomIDs(18) // crosses a block border of each size but 32
 	var want [][]float32
 	for _, c := range []struct {

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/quire-ai/quire/gguf"
+	"github.com/quire-ai/quire/internal/testmodel"
 )
 
 // sharedDir returns the folder of golden data: $QUIRE_SHARED, or ../shared beside the module. Tests that need it are
@@ -33,19 +34,7 @@ func sharedDir(t testing.TB) string {
 // realModel loads the tokenizer of one of the published models, or skips the test where the file does not exist.
 func realModel(t testing.TB, name string) *Tokenizer {
 	t.Helper()
-	dir := os.Getenv("QUIRE_TEST_MODELS")
-	if dir == "" {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			t.Skip(err)
-		}
-		dir = filepath.Join(home, ".cache", "quire-test-models")
-	}
-	path := filepath.Join(dir, name)
-	if _, err := os.Stat(path); err != nil {
-		t.Skipf("no model: %v", err)
-	}
-	return loadFile(t, path)
+	return loadFile(t, testmodel.Path(t, name))
 }
 
 func loadFile(t testing.TB, path string) *Tokenizer {
