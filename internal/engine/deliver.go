@@ -94,7 +94,7 @@ func (l *loop) timeTokens(h *Handle) {
 		r.first = l.now
 		if l.observer.FirstToken != nil {
 			l.observer.FirstToken(FirstTokenInfo{
-				Wait: l.now.Sub(r.arrival), PromptTokens: len(h.req.Prompt), CachedTokens: h.CachedTokens(),
+				Wait: l.now.Sub(r.arrival), PromptTokens: h.promptTokens, CachedTokens: h.CachedTokens(),
 				LoadedTokens: h.loadedTokens(),
 			})
 		}
@@ -110,7 +110,7 @@ func (l *loop) end(h *Handle, tokens []Token) {
 	if r.err != nil {
 		r.err = fmt.Errorf("request %s: %w", h.id, r.err)
 	}
-	r.finish.PromptTokens, r.finish.OutputTokens, r.finish.Preemptions = len(h.req.Prompt), r.outputs, r.preemptions
+	r.finish.PromptTokens, r.finish.OutputTokens, r.finish.Preemptions = h.promptTokens, r.outputs, r.preemptions
 	r.finish.CachedTokens, r.finish.LoadedTokens = h.CachedTokens(), h.loadedTokens()
 	delete(l.handles, h.id)
 	if l.observer.Finished != nil {
@@ -172,21 +172,21 @@ func (l *loop) reset(running bool) error {
 	return failed
 }
 
-// unqueue notes that a request waits no longer for its first step.
+// unqueue gives back the request's place among those that wait for their first step, once: it has begun, was abandoned or
+// has ended. e.mu is held.
 func (e *Engine) unqueue(h *Handle) {
-	e.mu.Lock()
-	e.queued.requests--
-	e.queued.tokens -= len(h.req.Prompt)
-	e.mu.Unlock()
+	if h.queued {
+		h.queued = false
+		e.queued.requests--
+		e.queued.tokens -= h.promptTokens
+	}
 }
 
 // ended notes that a request has had its answer. It returns who waits for there to be no more.
 func (e *Engine) ended(h *Handle) (drained []chan struct{}) {
-	if !h.run.begun {
-		e.unqueue(h)
-	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.unqueue(h)
 	if e.live--; e.live > 0 {
 		return nil
 	}

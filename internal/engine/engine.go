@@ -239,8 +239,9 @@ func (e *Engine) accept(r *Request, params *sample.Params) (*Handle, error) {
 	}
 	h := newHandle(e, r.ClientID, req, params)
 	h.run.arrival = now
+	h.queued = true
 	e.queued.requests++
-	e.queued.tokens += len(r.Prompt)
+	e.queued.tokens += h.promptTokens
 	if e.live++; e.live == 1 {
 		e.status.workBegins(now)
 		select {
@@ -252,7 +253,8 @@ func (e *Engine) accept(r *Request, params *sample.Params) (*Handle, error) {
 	return h, nil
 }
 
-// abort asks the loop to end a request. A loop that has ended has ended all of them.
+// abort asks the loop to end a request. A loop that has ended has ended all of them. The request's place in the queue is free
+// at once, since the loop may be in a long step; what it did not take in yet keeps no prompt either.
 func (e *Engine) abort(h *Handle) {
 	if !e.Live() {
 		return
@@ -260,6 +262,10 @@ func (e *Engine) abort(h *Handle) {
 	e.mu.Lock()
 	if !h.aborting {
 		h.aborting = true
+		e.unqueue(h)
+		if !h.received {
+			h.req.Prompt = nil
+		}
 		e.inbox.aborts = append(e.inbox.aborts, h)
 	}
 	e.mu.Unlock()

@@ -35,8 +35,13 @@ type Handle struct {
 	req    *sched.Request
 	params *sample.Params
 
-	run      progress // owned by the loop
-	aborting bool     // guarded by engine.mu
+	promptTokens int
+
+	run progress // owned by the loop
+
+	queued   bool // it has a place in engine.queued; guarded by engine.mu, as the next two
+	aborting bool // its client gave up
+	received bool // the loop took it in before that
 
 	mu     sync.Mutex // guards what follows
 	tokens []Token    // [head:] are not read yet
@@ -53,7 +58,9 @@ type Handle struct {
 }
 
 func newHandle(e *Engine, client string, req *sched.Request, params *sample.Params) *Handle {
-	return &Handle{engine: e, id: req.ID, client: client, req: req, params: params, ready: make(chan struct{}, 1)}
+	return &Handle{
+		engine: e, id: req.ID, client: client, req: req, params: params, promptTokens: len(req.Prompt), ready: make(chan struct{}, 1),
+	}
 }
 
 // ID returns the engine's own name of the request, unique in its life.
@@ -180,7 +187,7 @@ func (h *Handle) stopAt(stop string, n int) *Finish {
 	h.stop = stop
 	f := Finish{
 		Reason: sched.ReasonStop, StopString: stop,
-		PromptTokens: len(h.req.Prompt), CachedTokens: h.cached, LoadedTokens: h.loaded, OutputTokens: n,
+		PromptTokens: h.promptTokens, CachedTokens: h.cached, LoadedTokens: h.loaded, OutputTokens: n,
 	}
 	h.mu.Unlock()
 	h.Abort()

@@ -218,6 +218,53 @@ func TestQueueLimits(t *testing.T) {
 	})
 }
 
+// Thousands of clients that come and leave while the loop is in one long step take no place from those who stay: each gave
+// its place back when it left.
+func TestAbandonedRequestsKeepNoPlaceInTheQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var ended []engine.FinishInfo
+		e, _ := newEngine(shape{seqs: 1, toy: executortest.Options{Step: stepTime(time.Second)}, config: func(c *engine.Config) {
+			c.MaxQueuedRequests, c.MaxQueuedTokens = 2, 100
+			c.Observer.Finished = func(f engine.FinishInfo) { ended = append(ended, f) }
+		}})
+		defer e.Close()
+		submit := func() *engine.Handle {
+			t.Helper()
+			h, err := e.Submit(t.Context(), greedy(prompt(1, 90), 2))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return h
+		}
+		running := submit()
+		synctest.Wait() // it runs
+		waiting := submit()
+		time.Sleep(time.Second) // the scheduler knows it
+		waiting.Abort()
+		for range 5000 {
+			submit().Abort()
+		}
+		stays := submit()
+		for _, c := range []struct {
+			h    *engine.Handle
+			want sched.Reason
+		}{{running, sched.ReasonLength}, {waiting, sched.ReasonAbort}, {stays, sched.ReasonLength}} {
+			if got := read(t.Context(), c.h); got.err != nil || got.finish.Reason != c.want || got.finish.PromptTokens != 90 {
+				t.Errorf("request %s: %+v, %v; want %v", c.h.ID(), got.finish, got.err, c.want)
+			}
+		}
+		drained(t, e)
+		for _, f := range ended {
+			if f.PromptTokens != 90 {
+				t.Fatalf("request %s ended with %d prompt tokens; want 90", f.ID, f.PromptTokens)
+			}
+		}
+		if len(ended) != 5003 {
+			t.Errorf("%d requests ended; want 5003", len(ended))
+		}
+	})
+}
+
 func TestBadRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, _ := newEngine(shape{})

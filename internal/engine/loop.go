@@ -100,19 +100,28 @@ func (l *loop) flushRecord() {
 	}
 }
 
-// receive takes in the requests and aborts that came since it was called last.
+// receive takes in the requests and aborts that came since it was called last. The scheduler never hears of a request that
+// came and went in between.
 func (l *loop) receive() {
 	e := l.e
 	e.mu.Lock()
 	box := e.inbox
 	e.inbox = inbox{calls: box.calls}
+	for _, h := range box.adds {
+		h.received = !h.aborting
+	}
 	e.mu.Unlock()
 	for _, h := range box.adds {
 		l.handles[h.id] = h
+		if !h.received {
+			h.run.finish = &Finish{Reason: sched.ReasonAbort}
+			l.touch(h)
+			continue
+		}
 		l.apply(e.sched.Apply(sched.AddRequest{Request: h.req}))
 	}
 	for _, h := range box.aborts {
-		if l.handles[h.id] == h {
+		if h.received && l.handles[h.id] == h {
 			l.apply(e.sched.Apply(sched.Abort{ID: h.id}))
 		}
 	}
@@ -204,7 +213,9 @@ func (l *loop) planned(p *sched.Planned) {
 		h.loaded = max(0, p.From-h.run.loadedFrom)
 	}
 	h.mu.Unlock()
+	l.e.mu.Lock()
 	l.e.unqueue(h)
+	l.e.mu.Unlock()
 }
 
 // collect turns the executor's outputs into the scheduler's event.
