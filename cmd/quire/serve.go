@@ -68,7 +68,8 @@ func (cmd *serveCmd) Run(ctx context.Context, c *console) error {
 	if err != nil {
 		return err
 	}
-	defer l.Close()
+	front := server.NewFront(l, log)
+	defer front.Close()
 	metrics := metric.New()
 	options.Engine.Observer = metrics.Observer()
 	record, err := cmd.record(options)
@@ -80,7 +81,7 @@ func (cmd *serveCmd) Run(ctx context.Context, c *console) error {
 		return errors.Join(err, record())
 	}
 	leaveRoom(m.Plan.Threads)
-	err = cmd.serve(ctx, c.Out, l, m, metrics, log)
+	err = cmd.serve(ctx, c.Out, front, reachable(l.Addr()), m, metrics, log)
 	return errors.Join(err, m.Close(), record())
 }
 
@@ -161,7 +162,7 @@ func (cmd *serveCmd) record(o *llm.Options) (end func() error, err error) {
 
 // serve tells where the model is served, and serves it.
 func (cmd *serveCmd) serve(
-	ctx context.Context, out io.Writer, l net.Listener, m *llm.Model, metrics *metric.Metrics, log *slog.Logger,
+	ctx context.Context, out io.Writer, front *server.Front, address string, m *llm.Model, metrics *metric.Metrics, log *slog.Logger,
 ) error {
 	names := cmd.Model.ServedModelName
 	if len(names) == 0 {
@@ -187,12 +188,12 @@ func (cmd *serveCmd) serve(
 		Seed: cmd.Model.Seed, LogRequests: cmd.Log.EnableLogRequests,
 		Version: version(), Metrics: metrics, Log: log,
 	})
-	url := "http://" + reachable(l.Addr())
+	url := "http://" + address
 	if cmd.HTTP.SSLCertfile != "" {
-		url = "https://" + reachable(l.Addr())
+		url = "https://" + address
 	}
 	fmt.Fprint(out, readyText(url, names[0], m.Plan, len(cmd.HTTP.APIKey) > 0))
-	return s.Serve(ctx, l, time.Duration(cmd.HTTP.ShutdownTimeout))
+	return front.Serve(ctx, s, time.Duration(cmd.HTTP.ShutdownTimeout))
 }
 
 // leaveRoom lets Go run two goroutines beside the workers, which hold their threads for a whole step: otherwise everything

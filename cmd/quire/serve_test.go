@@ -46,8 +46,8 @@ func ask() {
 		if key := os.Getenv("KEY"); key != "" {
 			r.Header.Set("Authorization", "Bearer "+key)
 		}
-		resp, err := client.Do(r)
-		if err != nil && time.Now().Before(deadline) {
+		status, answer, err := do(client, r)
+		if (err != nil || strings.Contains(answer, "the model is loading")) && time.Now().Before(deadline) {
 			time.Sleep(10 * time.Millisecond)
 			continue
 		}
@@ -55,13 +55,23 @@ func ask() {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
-		_, err = io.Copy(os.Stdout, resp.Body)
-		resp.Body.Close()
-		if err != nil || resp.StatusCode != http.StatusOK {
+		fmt.Print(answer)
+		if status != http.StatusOK {
 			os.Exit(1)
 		}
 		return
 	}
+}
+
+// do sends a request and reads the answer whole.
+func do(client *http.Client, r *http.Request) (status int, answer string, err error) {
+	resp, err := client.Do(r)
+	if err != nil {
+		return 0, "", err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	return resp.StatusCode, string(body), err
 }
 
 // mkcert is a command for scripts: it writes a certificate and its key to the two files it is given.

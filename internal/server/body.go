@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/quire-ai/quire/internal/openai"
 )
 
@@ -28,7 +30,9 @@ func (s *Server) decode(w http.ResponseWriter, r *http.Request, v any) error {
 		w.Header().Set("Connection", "close")
 		return s.bodyError(&http.MaxBytesError{Limit: s.opts.MaxRequestBytes})
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.opts.MaxRequestBytes))
+	counted := &countedBody{Reader: http.MaxBytesReader(w, r.Body, s.opts.MaxRequestBytes), open: s.openBodies}
+	defer counted.release()
+	body, err := io.ReadAll(counted)
 	if err != nil {
 		w.Header().Set("Connection", "close")
 		return s.bodyError(err)
@@ -38,10 +42,41 @@ func (s *Server) decode(w http.ResponseWriter, r *http.Request, v any) error {
 	return openai.Decode(body, v)
 }
 
+// maxOpenBodies bounds the bytes of bodies that are read at a time, of all requests together: beside it, many clients that
+// each keep to MaxRequestBytes could still take all memory. One body may always have MaxRequestBytes.
+const maxOpenBodies = 256 << 20
+
+// errOpenBodies refuses a body for which there is no room beside the others.
+var errOpenBodies = errors.New("too many bodies at once")
+
+// countedBody counts what is read of a body, until release, against maxOpenBodies; it fails with errOpenBodies.
+type countedBody struct {
+	io.Reader
+	open *semaphore.Weighted // the server's
+	held int64
+}
+
+func (b *countedBody) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	if !b.open.TryAcquire(int64(n)) {
+		return 0, errOpenBodies
+	}
+	b.held += int64(n)
+	return n, err
+}
+
+func (b *countedBody) release() { b.open.Release(b.held) }
+
 func isJSON(kind string) bool { return kind == "application/json" || strings.HasSuffix(kind, "+json") }
 
 // bodyError words what went wrong while a body was read.
 func (s *Server) bodyError(err error) error {
+	if err == errOpenBodies {
+		return &statusError{
+			http.StatusServiceUnavailable, typeUnavailable, "",
+			fmt.Sprintf("the bodies of requests being read exceed %d bytes: try again", s.openBytes),
+		}
+	}
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return &statusError{
 			http.StatusRequestEntityTooLarge, http.StatusText(http.StatusRequestEntityTooLarge), "",

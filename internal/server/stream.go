@@ -46,14 +46,14 @@ func (a *stream) add(c *choice, d openai.Delta) error {
 	if first {
 		p.begun = true
 		if a.j.header.Kind == openai.Chat { // the first frame of a message has its role alone
-			a.frame(&openai.Delta{Index: d.Index, Role: "assistant", PromptTokenIDs: d.PromptTokenIDs})
+			a.frame(&openai.Delta{Index: d.Index, Role: "assistant", PromptTokenIDs: d.PromptTokenIDs}, 0)
 			d.PromptTokenIDs = nil
 		}
 	}
 	p.merge(d)
 	if p.FinishReason != "" || p.tokens >= a.j.stream.interval || first {
 		if p.shows() {
-			a.frame(&p.Delta)
+			a.frame(&p.Delta, a.usage().CompletionTokens)
 		}
 		p.Delta, p.tokens = openai.Delta{}, 0
 	}
@@ -91,13 +91,14 @@ func (a *stream) begin() {
 	a.w.WriteHeader(http.StatusOK)
 }
 
-// frame adds a frame to the buffer.
-func (a *stream) frame(d *openai.Delta) {
+// frame adds a frame to the buffer; so many tokens have been generated up to it.
+func (a *stream) frame(d *openai.Delta, generated int) {
 	if !a.j.stream.continuous {
 		a.buf = a.frames.AppendDelta(a.buf, d, nil)
 		return
 	}
 	u := a.usage()
+	u.CompletionTokens = generated
 	a.buf = a.frames.AppendDelta(a.buf, d, &u)
 }
 
