@@ -28,6 +28,7 @@ const (
 	ReasonLength
 	ReasonAbort
 	ReasonError
+	ReasonCacheThreshold // too little of the prompt was found: see Request.CacheHitThreshold
 )
 
 // String returns the API's word for the reason.
@@ -41,6 +42,8 @@ func (r Reason) String() string {
 		return "abort"
 	case ReasonError:
 		return "error"
+	case ReasonCacheThreshold:
+		return "cache_threshold"
 	}
 	return fmt.Sprintf("Reason(%d)", uint8(r))
 }
@@ -62,6 +65,7 @@ type Change struct {
 
 	Outputs     int // Finished: output tokens in all
 	Preemptions int // Finished: how often it was preempted
+	Cached      int // Finished by ReasonCacheThreshold: prompt tokens found
 
 	Blocks int
 	Note   string
@@ -115,6 +119,9 @@ func (c Change) finishedString() string {
 	s := fmt.Sprintf("%s finished: %v", c.ID, c.Reason)
 	if c.Stopped {
 		s += fmt.Sprintf(", token %d", c.StopToken)
+	}
+	if c.Reason == ReasonCacheThreshold {
+		s += fmt.Sprintf(", %d tokens found", c.Cached)
 	}
 	if c.Err != nil {
 		s += fmt.Sprintf(", %v", c.Err)

@@ -5,6 +5,7 @@ type ending struct {
 	reason Reason
 	token  *int32 // the stop token, if one ended it
 	err    error
+	cached int // prompt tokens found, if that was too little
 }
 
 // state returns the terminal state of the reason.
@@ -16,6 +17,8 @@ func (r Reason) state() State {
 		return FinishedLength
 	case ReasonAbort:
 		return FinishedAborted
+	case ReasonCacheThreshold:
+		return FinishedCacheThreshold
 	default:
 		return FinishedError
 	}
@@ -30,7 +33,7 @@ func (s *Scheduler) finish(r *request, e ending) {
 	loading := r.state == WaitingForRemoteKVs && !r.load.done()
 	r.epoch++
 	s.move(r, e.reason.state())
-	c := Change{Kind: Finished, ID: r.ID, Reason: e.reason, Err: e.err, Outputs: r.outputs(), Preemptions: r.preemptions}
+	c := Change{Kind: Finished, ID: r.ID, Reason: e.reason, Err: e.err, Outputs: r.outputs(), Preemptions: r.preemptions, Cached: e.cached}
 	if e.token != nil {
 		c.StopToken, c.Stopped = *e.token, true
 	}

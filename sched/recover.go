@@ -94,12 +94,12 @@ func (s *Scheduler) parked() []*request {
 // retry considers r out of turn and tells whether that got it running or loading.
 func (s *Scheduler) retry(r *request) bool {
 	seats := s.budget > 0 && len(s.running) < s.cfg.MaxNumSeqs
-	if !seats || r.state == WaitingForGrammar {
+	if !seats || r.state == WaitingForGrammar || r.state.Finished() {
 		return false
 	}
 	before := r.state
 	v := s.consider(r)
-	if v == stopPass || v == passOver && r.state == before {
+	if v == stopPass || v == turnedAway || v == passOver && r.state == before {
 		return false
 	}
 	r.queue.remove(r)

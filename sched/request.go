@@ -28,6 +28,10 @@ type Request struct {
 	SkipCache bool   // do not read the prefix cache (prompt logprobs need every token computed)
 	LoRA      string // adapter name, empty for none; the same name must mean the same weights
 	Grammar   bool   // wait for GrammarReady before the first admission
+
+	// CacheHitThreshold ends the request instead of running it if less than this share of the prompt, 0 … 1, is found in the
+	// pool and behind the connector: vLLM RFC #24256. 0 always runs it. At least the last token is never found, so 1 never does.
+	CacheHitThreshold float64
 }
 
 // request is the scheduler's own record of a live request.

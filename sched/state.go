@@ -21,14 +21,16 @@ const (
 	FinishedLength
 	FinishedAborted
 	FinishedError
+	FinishedCacheThreshold
 
-	stateCount = int(FinishedError) + 1
+	stateCount = int(FinishedCacheThreshold) + 1
 )
 
 func stateNames() [stateCount]string {
 	return [stateCount]string{
 		"NEW", "WAITING", "WAITING_FOR_GRAMMAR", "WAITING_FOR_REMOTE_KVS", "RUNNING", "PREEMPTED",
 		"FINISHED_STOPPED", "FINISHED_LENGTH", "FINISHED_ABORTED", "FINISHED_ERROR",
+		"FINISHED_CACHE_THRESHOLD",
 	}
 }
 
@@ -68,7 +70,7 @@ func (s State) mayBecome(to State) bool {
 	case WaitingForGrammar:
 		legal = 1<<Waiting | ended
 	case Waiting:
-		legal = 1<<Running | 1<<WaitingForRemoteKVs | ended
+		legal = 1<<Running | 1<<WaitingForRemoteKVs | 1<<FinishedCacheThreshold | ended
 	case WaitingForRemoteKVs:
 		legal = 1<<Waiting | 1<<Preempted | ended
 	case Running:

@@ -27,7 +27,7 @@ type Counters struct {
 	GeneratedTokens  uint64
 	Preemptions      uint64
 	Refused          uint64
-	Finished         [ReasonError + 1]uint64 // by Reason
+	Finished         [ReasonCacheThreshold + 1]uint64 // by Reason
 
 	Prefix            Lookups // local prefix cache, first admissions
 	PrefixPreempted   Lookups // and admissions after a preemption

@@ -10,9 +10,10 @@ import (
 type verdict uint8
 
 const (
-	admitted verdict = iota
-	passOver         // not this one in this step; go on behind it
-	stopPass         // not now, and nobody may overtake it: head-of-line blocking is deliberate
+	admitted   verdict = iota
+	passOver           // not this one in this step; go on behind it
+	stopPass           // not now, and nobody may overtake it: head-of-line blocking is deliberate
+	turnedAway         // it has ended and left its queue
 )
 
 // waitingPass admits waiting requests while budget, seats and blocks last. Requests it had to pass over are put before
@@ -27,6 +28,9 @@ func (s *Scheduler) waitingPass() {
 		v := s.consider(r)
 		if v == stopPass {
 			break
+		}
+		if v == turnedAway {
+			continue
 		}
 		if s.cfg.TestOnlyFault == FaultPopsFront {
 			r = q.head()
@@ -92,6 +96,10 @@ func (s *Scheduler) consider(r *request) verdict {
 			return passOver
 		}
 	}
+	if found := r.computed + local + m.tokens; r.belowThreshold(found) {
+		s.finish(r, ending{reason: ReasonCacheThreshold, cached: found})
+		return turnedAway
+	}
 	a.external, a.async = m.tokens, m.async
 	if !a.async {
 		a.lookahead = s.cfg.lookahead()
@@ -110,6 +118,12 @@ func (s *Scheduler) consider(r *request) verdict {
 	r.computed += local + m.tokens
 	s.admit(r, a)
 	return admittedUnless(a.async)
+}
+
+// belowThreshold tells whether so few tokens of a request that has not run are found that it is not to run. It is asked
+// before a load, and again after it: what a load did not bring is not found.
+func (r *request) belowThreshold(found int) bool {
+	return r.cached < 0 && float64(found) < r.CacheHitThreshold*float64(len(r.Prompt))
 }
 
 // admittedUnless maps a started load to passOver: the request waits among the deferred ones.

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/quire-ai/quire/internal/connector/chunk"
@@ -83,10 +84,12 @@ type Chain struct {
 	prefill rate // per token
 	copying rate // per block of the ram tier
 	hits    counter
+	missed  atomic.Uint64 // blocks that the ram tier was asked for and does not hold
 
 	// What Match answered since the last Begin: two requests of one pass with one prompt read it once.
 	offered  map[kv.Hash]sched.RequestID // by the first block to load
 	deferred bool                        // somebody was told to wait for one of these
+	counted  map[sched.RequestID]bool    // live requests whose misses are counted
 	scratch  []part
 
 	mu      sync.Mutex // guards what follows
@@ -109,7 +112,7 @@ func New(cfg Config) (*Chain, error) {
 	c := &Chain{
 		cfg: cfg, ram: cfg.RAM, copies: newQueue[readJob](), wake: func() {},
 		loads: map[loadKey]*load{}, loading: map[kv.Hash]int{}, offered: map[kv.Hash]sched.RequestID{}, short: map[sched.RequestID]bool{},
-		asked: map[sched.RequestID]asking{},
+		asked: map[sched.RequestID]asking{}, counted: map[sched.RequestID]bool{},
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	c.cancel = cancel
@@ -162,6 +165,7 @@ func (c *Chain) Match(q sched.MatchQuery) sched.Match {
 	if c.ask(q.Request.ID, q.Hashes, first, last) {
 		return sched.Match{Deferred: true}
 	}
+	c.countMissed(q.Request.ID, c.scratch, first, last)
 	n := c.worthwhile(c.scratch)
 	async := slices.ContainsFunc(c.scratch, func(p part) bool { return p.tier != nil && p.from < first+n })
 	if async {
@@ -178,6 +182,7 @@ func (c *Chain) Finished(id sched.RequestID, epoch sched.Epoch, _ sched.Reason) 
 	if l != nil {
 		l.cancel()
 	}
+	delete(c.counted, id)
 	c.mu.Lock()
 	delete(c.asked, id)
 	delete(c.short, id) // last: a load that is cut off is short

@@ -38,6 +38,7 @@ type TierStats struct {
 	Name string
 	Usage
 	Loaded, Stored Transfers
+	Missed         uint64            // blocks that requests asked it for, once each, and that it does not hold
 	Dropped        uint64            // chunks not stored because the buffers were full
 	Refused        uint64            // chunks not stored because the breaker was open
 	Failures       map[string]uint64 // by cause
@@ -51,7 +52,7 @@ func (c *Chain) Stats() []TierStats {
 	if c.ram != nil {
 		r := c.ram.Stats()
 		all = append(all, TierStats{
-			Name: "ram", Loaded: c.hits.read(),
+			Name: "ram", Loaded: c.hits.read(), Missed: c.missed.Load(),
 			Stored: Transfers{Blocks: r.Stored, Bytes: r.Stored * uint64(r.BlockBytes)},
 			Usage: Usage{
 				Blocks: r.Blocks, Bytes: int64(r.Blocks) * int64(r.BlockBytes), Capacity: int64(r.Capacity) * int64(r.BlockBytes),
@@ -67,7 +68,7 @@ func (c *Chain) Stats() []TierStats {
 
 func (t *tier) stats() TierStats {
 	st := TierStats{
-		Name: t.store.Name(), Usage: t.store.Usage(), Loaded: t.hits.read(), Stored: t.stored.read(),
+		Name: t.store.Name(), Usage: t.store.Usage(), Loaded: t.hits.read(), Stored: t.stored.read(), Missed: t.missed.Load(),
 		Failures: map[string]uint64{}, Open: !t.breaker.allows(time.Now()),
 	}
 	t.mu.Lock()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/quire-ai/quire/internal/connector/chunk"
@@ -55,7 +56,8 @@ type tier struct {
 	breaker breaker
 
 	hits, stored counter
-	reading      rate // per chunk
+	missed       atomic.Uint64 // blocks it was asked for and does not hold
+	reading      rate          // per chunk
 
 	mu       sync.Mutex       // guards what follows
 	pending  map[kv.Hash]bool // chunks on their way out

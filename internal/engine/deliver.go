@@ -49,6 +49,11 @@ func (l *loop) apply(changes []sched.Change) {
 // finished says how the request ended. What deliver knows better is filled in there.
 func (h *Handle) finished(c *sched.Change) *Finish {
 	f := &Finish{Reason: c.Reason}
+	if c.Reason == sched.ReasonCacheThreshold {
+		h.mu.Lock()
+		h.cached = c.Cached
+		h.mu.Unlock()
+	}
 	if c.Stopped {
 		f.StopToken = new(c.StopToken)
 	}

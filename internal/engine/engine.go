@@ -235,7 +235,7 @@ func (e *Engine) accept(r *Request, params *sample.Params) (*Handle, error) {
 		Prompt: r.Prompt, MaxTokens: r.MaxTokens, MinTokens: r.MinTokens,
 		Priority: r.Priority, Arrival: now.Sub(e.start).Seconds(),
 		EOS: r.EOS, IgnoreEOS: r.IgnoreEOS, StopTokenIDs: r.StopTokenIDs,
-		CacheSalt: r.CacheSalt, SkipCache: params.PromptLogprobs >= 0,
+		CacheSalt: r.CacheSalt, SkipCache: params.PromptLogprobs >= 0, CacheHitThreshold: r.CacheHitThreshold,
 	}
 	h := newHandle(e, r.ClientID, req, params)
 	h.run.arrival = now

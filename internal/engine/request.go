@@ -29,6 +29,9 @@ type Request struct {
 	Priority int
 	// CacheSalt separates prefix caches: requests with different salts share no block.
 	CacheSalt string
+	// CacheHitThreshold, 0 … 1, ends the request with sched.ReasonCacheThreshold, without a token, if a smaller share of the
+	// prompt is found in the prefix cache and the tiers behind it when its turn comes. 0 always runs it.
+	CacheHitThreshold float64
 	// Sampling says how tokens are chosen. MinTokens and StopIDs in it are filled in by Submit.
 	Sampling sample.Params
 }

@@ -53,7 +53,7 @@ type Metrics struct {
 	computedTokens, iterationTokens, stepTime   prometheus.Observer
 	promptTotal, computedTotal, hitTotal, saved prometheus.Counter
 	loadedTotal                                 prometheus.Counter
-	finished                                    [sched.ReasonError + 1]prometheus.Counter
+	finished                                    [sched.ReasonCacheThreshold + 1]prometheus.Counter
 	httpRequests                                *prometheus.CounterVec
 	httpDuration                                *prometheus.HistogramVec
 	page                                        page
@@ -90,7 +90,7 @@ func (m *Metrics) Describe(o Options) {
 	m.computedTotal, m.hitTotal = bySource.WithLabelValues("local_compute"), bySource.WithLabelValues("local_cache_hit")
 	m.loadedTotal = bySource.WithLabelValues("external_kv_transfer")
 	success := b.counters("vllm:request_success_total")
-	for reason := sched.ReasonStop; reason <= sched.ReasonError; reason++ {
+	for reason := sched.ReasonStop; reason <= sched.ReasonCacheThreshold; reason++ {
 		m.finished[reason] = success.WithLabelValues(reason.String())
 	}
 	info := o.Cache

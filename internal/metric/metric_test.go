@@ -128,6 +128,7 @@ func TestFinished(t *testing.T) {
 		"vllm:prompt_tokens_cached": {"vllm:prompt_tokens_cached_total 16"},
 		"vllm:request_success": {
 			`vllm:request_success_total{finished_reason="abort"} 0`,
+			`vllm:request_success_total{finished_reason="cache_threshold"} 0`,
 			`vllm:request_success_total{finished_reason="error"} 1`,
 			`vllm:request_success_total{finished_reason="length"} 1`,
 			`vllm:request_success_total{finished_reason="stop"} 0`,

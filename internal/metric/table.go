@@ -85,7 +85,7 @@ func engineTable() []spec {
 		{name: "vllm:generation_tokens_total", kind: counter, unit: "tokens", help: "Tokens generated."},
 		{
 			name: "vllm:request_success_total", kind: counter, unit: "requests", labels: []string{"finished_reason"},
-			help: "Requests that ended: by stop, length, abort or error.",
+			help: "Requests that ended: by stop, length, abort, error or cache_threshold.",
 		},
 	}
 }
@@ -186,6 +186,10 @@ func tierTable() []spec {
 			help: "Space that a tier may take; 0 if that is not for Quire to say.",
 		},
 		{name: "quire_kv_tier_hits_total", kind: counter, unit: "blocks", labels: tier, help: "Blocks brought back from a tier."},
+		{
+			name: "quire_kv_tier_misses_total", kind: counter, unit: "blocks", labels: tier,
+			help: "Blocks that a tier was asked for, once a request, and does not hold.",
+		},
 		{
 			name: "quire_kv_tier_loaded_bytes_total", kind: counter, unit: "bytes", labels: tier,
 			help: "Bytes brought back from a tier.",

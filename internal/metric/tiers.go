@@ -34,6 +34,7 @@ func (b *builder) tierMetrics(read func() []connector.TierStats) *tierMetrics {
 	add("quire_kv_tier_bytes", gauge, func(t *connector.TierStats) float64 { return float64(t.Bytes) })
 	add("quire_kv_tier_capacity_bytes", gauge, func(t *connector.TierStats) float64 { return float64(t.Capacity) })
 	add("quire_kv_tier_hits_total", counter, func(t *connector.TierStats) float64 { return float64(t.Loaded.Blocks) })
+	add("quire_kv_tier_misses_total", counter, func(t *connector.TierStats) float64 { return float64(t.Missed) })
 	add("quire_kv_tier_loaded_bytes_total", counter, func(t *connector.TierStats) float64 { return float64(t.Loaded.Bytes) })
 	add("quire_kv_tier_load_seconds_total", counter, func(t *connector.TierStats) float64 { return t.Loaded.Time.Seconds() })
 	add("quire_kv_tier_stored_bytes_total", counter, func(t *connector.TierStats) float64 { return float64(t.Stored.Bytes) })

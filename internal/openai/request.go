@@ -50,6 +50,9 @@ type Common struct {
 	Priority  int     `json:"priority"` // lower runs earlier
 	RequestID string  `json:"request_id"`
 	CacheSalt *string `json:"cache_salt"` // prefixes are shared only under equal salts
+	// CacheHitThreshold, 0 … 1, is the share of the prompt that must be found in the cache for the request to run.
+	CacheHitThreshold *float64       `json:"cache_hit_threshold"`
+	KVTransferParams  jsontext.Value `json:"kv_transfer_params"` // an object; means nothing without a peer to transfer from
 
 	refused
 }

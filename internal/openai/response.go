@@ -34,7 +34,7 @@ type Choice struct {
 	Index        int
 	Text         string
 	Logprobs     []TokenLogprob // nil when not asked for
-	FinishReason string         // stop, length or abort
+	FinishReason string         // stop, length, abort or cache_threshold
 	StopReason   StopReason
 	TokenIDs     []int32 // nil when not asked for
 
@@ -96,7 +96,7 @@ type PromptLogprob struct {
 type Usage struct {
 	PromptTokens     int
 	CompletionTokens int
-	CachedTokens     int // prompt tokens found in the prefix cache
+	CachedTokens     int // prompt tokens found in the prefix cache and the tiers behind it
 }
 
 // Error is what went wrong, as it is sent.

@@ -214,12 +214,21 @@ func (c *Common) servingFault(lim Limits) *Fault {
 		return faultf("cache_salt", "cache_salt must not be empty")
 	case c.CacheSalt != nil && len(*c.CacheSalt) > maxCacheSalt:
 		return faultf("cache_salt", "cache_salt has %d bytes; the limit is %d", len(*c.CacheSalt), maxCacheSalt)
+	case c.CacheHitThreshold != nil && !(*c.CacheHitThreshold >= 0 && *c.CacheHitThreshold <= 1):
+		return faultf("cache_hit_threshold", "cache_hit_threshold must be in [0, 1], got %v", *c.CacheHitThreshold)
+	case given(c.KVTransferParams) && c.KVTransferParams.Kind() != '{':
+		return faultf("kv_transfer_params", "kv_transfer_params must be an object, got %s", show(c.KVTransferParams))
 	case c.TruncatePromptTokens != nil && *c.TruncatePromptTokens < -1:
 		return faultf("truncate_prompt_tokens", "truncate_prompt_tokens must be -1 or at least 0, got %d", *c.TruncatePromptTokens)
 	case c.TruncationSide != "" && c.TruncationSide != "left" && c.TruncationSide != "right":
 		return faultf("truncation_side", "truncation_side must be left or right, got %q", c.TruncationSide)
 	}
 	return nil
+}
+
+// TransfersKV tells whether the request has kv_transfer_params.
+func (c *Common) TransfersKV() bool {
+	return given(c.KVTransferParams)
 }
 
 // Choices is the number of answers wanted a prompt, at least 1 in a valid request.

@@ -95,6 +95,8 @@ func (s *Server) newJob(w http.ResponseWriter, r *http.Request, kind openai.Kind
 	if c.CacheSalt != nil {
 		j.ask.CacheSalt = *c.CacheSalt
 	}
+	set(&j.ask.CacheHitThreshold, c.CacheHitThreshold)
+	s.ignoreTransfer(w, c)
 	j.stream.interval = s.opts.StreamInterval
 	if c.StreamInterval != nil {
 		j.stream.interval = *c.StreamInterval

@@ -3,6 +3,7 @@ package server
 import (
 	"log/slog"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -53,6 +54,7 @@ type Server struct {
 	longest int          // bytes that a token stands for at most
 	parts   bool         // the chat template takes contents apart
 	active  atomic.Int64 // requests to generate, for GET /load
+	ignored sync.Once    // the log says that kv_transfer_params are ignored
 
 	openBytes  int64 // of bodies being read, at most
 	openBodies *semaphore.Weighted

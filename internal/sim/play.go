@@ -164,7 +164,8 @@ func (p *play) add(a *arguments) error {
 	spec := sched.Request{
 		MaxTokens: a.num("out", 0), MinTokens: a.num("min", 0), Priority: a.num("priority", 0),
 		CacheSalt: a.str("salt", ""), LoRA: a.str("lora", ""), SkipCache: a.has("skip-cache"), Grammar: a.has("grammar"),
-		EOS: []int32{traceEOS}, StopTokenIDs: []int32{traceStop}, IgnoreEOS: a.has("ignore-eos"),
+		CacheHitThreshold: float64(a.num("threshold-percent", 0)) / 100,
+		EOS:               []int32{traceEOS}, StopTokenIDs: []int32{traceStop}, IgnoreEOS: a.has("ignore-eos"),
 	}
 	ends := map[int]int32{}
 	if k := a.num("eos-at", -1); k >= 0 {
