@@ -30,11 +30,18 @@ type driver struct {
 	progress bool // this step computed, ended or moved something
 }
 
-// flight is a planned batch: which rows will return what.
+// flight is a planned batch.
 type flight struct {
 	step    uint64
 	idle    bool
-	outputs []sched.StepOutput
+	rows    []sample           // those that sample; by the formula they return what is next when the batch is done
+	outputs []sched.StepOutput // of the toy model
+}
+
+// sample is a row that samples.
+type sample struct {
+	id     sched.RequestID
+	drafts int
 }
 
 // applied is one use of a rule.
@@ -178,7 +185,7 @@ func (d *driver) grammars() {
 	}
 }
 
-// launch works out what the toy model will return for a plan, and begins its loads.
+// launch begins a plan's loads and runs the toy model on it, or notes which rows sample.
 func (d *driver) launch(p *sched.Plan) flight {
 	f := flight{step: p.Step, idle: p.Idle()}
 	for _, ld := range p.Loads {
@@ -196,24 +203,29 @@ func (d *driver) launch(p *sched.Plan) flight {
 	}
 	for i := range p.Requests {
 		r := &p.Requests[i]
-		if !r.Sample {
-			continue
+		if r.Sample {
+			f.rows = append(f.rows, sample{r.ID, len(r.Drafts)})
 		}
-		spec := d.byID[r.ID]
-		drafts := len(r.Drafts)
-		k := r.From + r.N - drafts - len(spec.promptTokens())
-		accepted := 0
+	}
+	return f
+}
+
+// sampled returns what the rows of a batch return by the formula: the request's next token and, of the drafts, so many
+// more as its number and the position say.
+func (d *driver) sampled(rows []sample) []sched.StepOutput {
+	var outputs []sched.StepOutput
+	for _, row := range rows {
+		spec, k, accepted := d.byID[row.id], len(d.text[row.id]), 0
 		if d.h.Config.NumSpecTokens > 0 {
-			accepted = mod(spec.Index+k, drafts+1)
+			accepted = mod(spec.Index+k, row.drafts+1)
 		}
-		out := sched.StepOutput{ID: r.ID}
+		out := sched.StepOutput{ID: row.id, Drafts: make([]int32, d.h.Config.NumSpecTokens)}
 		for j := range accepted + 1 {
 			out.Tokens = append(out.Tokens, spec.output(k+j))
 		}
-		out.Drafts = make([]int32, d.h.Config.NumSpecTokens)
-		f.outputs = append(f.outputs, out)
+		outputs = append(outputs, out)
 	}
-	return f
+	return outputs
 }
 
 // fill puts into the toy's memory what a load brings: its tokens, but not those of bad blocks, which hold rubbish.
@@ -248,7 +260,11 @@ func (d *driver) update(l Line, f flight) {
 			done[c.ID] = row{c.Reason.String(), c.Preemptions, c.Outputs}
 		}
 	}
-	d.note(d.s.Apply(&sched.StepDone{Step: f.step, Outputs: f.outputs, Bad: rep.bad}), note)
+	outputs := f.outputs
+	if d.toy == nil {
+		outputs = d.sampled(f.rows)
+	}
+	d.note(d.s.Apply(&sched.StepDone{Step: f.step, Outputs: outputs, Bad: rep.bad}), note)
 	for _, t := range rep.received {
 		d.note(d.s.Apply(sched.LoadDone{ID: t.id, Epoch: t.epoch}), note)
 	}
