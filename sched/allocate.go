@@ -88,5 +88,5 @@ func (s *Scheduler) stillNeeds(r *request) int {
 	if !r.prefilling {
 		return 0
 	}
-	return s.cache.Need(kv.Demand{Table: &r.table, Computed: r.computed, Tokens: len(r.tokens)})
+	return s.cache.Need(kv.Demand{Table: &r.table, Computed: r.computed, Tokens: min(len(r.tokens), s.cfg.MaxModelLen), Whole: true})
 }
