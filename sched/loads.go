@@ -15,6 +15,7 @@ func (s *Scheduler) external(r *request, local int) (loadMatch, bool) {
 		Request: r.Request, Tokens: r.tokens, Hashes: r.chain.Hashes, Local: local, Loads: r.loaded,
 	})
 	if r.deferred = m.Deferred; m.Deferred {
+		s.askedToWait = true
 		return loadMatch{}, false
 	}
 	return loadMatch{tokens: m.Tokens, async: m.Async && m.Tokens > 0}, true

@@ -10,7 +10,7 @@ import "fmt"
 // stuck tells whether the plan is empty, nothing runs, somebody waits, and no event can still come from outside.
 func (s *Scheduler) stuck() bool {
 	return s.plan.Idle() && len(s.plan.Loads) == 0 && len(s.running) == 0 && s.pause == Unpaused &&
-		s.waiting.len()+s.deferred.len() > 0 && !s.preemptedInPass && !s.awaitsOutside()
+		s.waiting.len()+s.deferred.len() > 0 && !s.preemptedInPass && !s.askedToWait && !s.awaitsOutside()
 }
 
 // awaitsOutside tells whether an event that can free blocks or unpark a request is still to come.

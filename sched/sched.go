@@ -49,6 +49,7 @@ type Scheduler struct {
 	budget          int // tokens left
 	loras           []string
 	preemptedInPass bool
+	askedToWait     bool // the connector answered "ask later"
 	prefillPlanned  bool // a running request that was still in its prompt is in the plan
 	decodesOnly     bool // the running pass planned something, and nothing that was still in its prompt
 	recovering      bool // the pass that recover runs

@@ -42,7 +42,7 @@ func (s *Scheduler) begin() {
 	s.preempted = s.preempted[:0]
 	s.loras = s.loras[:0]
 	s.cache.DropEvictions()
-	s.preemptedInPass, s.prefillPlanned = false, false
+	s.preemptedInPass, s.prefillPlanned, s.askedToWait = false, false, false
 	s.budget = s.cfg.MaxNumBatchedTokens
 	if s.pause == PausedAll {
 		s.budget = 0
