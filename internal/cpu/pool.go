@@ -16,17 +16,18 @@ type job interface {
 // goroutines that spin for a moment after a job, then park. do takes chunks beside them, so that a worker which is late,
 // because the system gave its core to somebody else, holds nobody up unless it has already taken a chunk.
 //
+// A job's chunks are shared out in runs, so that a worker goes through neighbouring ones, whose memory the processor
+// fetches ahead of their use; who has done its own share takes chunks of the others.
+//
 // One goroutine at a time calls do.
 type pool struct {
-	// ticket is epoch<<32 | next chunk. A worker claims a chunk by compare-and-swap, which fails if the job has changed
-	// since the worker read it: see claim.
-	ticket atomic.Uint64
+	shares []share       // of a job's chunks; worker w begins with share w mod len
+	epoch  atomic.Uint64 // counts jobs; stored when a job's chunks can be claimed
 	_      [56]byte
 	done   atomic.Int64 // chunks of the current job that are finished
 	_      [56]byte
 
-	work   job          // of the current epoch; written only while no chunk can be claimed
-	chunks atomic.Int64 // of the current epoch
+	work job // of the current epoch; written only while no chunk can be claimed
 
 	sleepers []sleeper // one a worker, [0] unused
 	active   atomic.Int32
@@ -38,6 +39,18 @@ type pool struct {
 	jobs  uint      // so far
 }
 
+// share is a run of a job's chunks.
+type share struct {
+	// ticket is epoch<<32 | next chunk. A worker claims a chunk by compare-and-swap, which fails if the job has changed
+	// since the worker read it: see claim.
+	ticket atomic.Uint64
+	end    atomic.Int64 // of the run
+	_      [48]byte
+}
+
+// mostShares bounds the time it takes to hand a job out; more workers than that have shares in common.
+const mostShares = 8
+
 // sleeper lets a worker park: it sets parked, looks once more for work, and waits for wake.
 type sleeper struct {
 	parked atomic.Bool
@@ -48,16 +61,21 @@ type sleeper struct {
 const (
 	closed   = 1<<32 - 1             // a chunk number no job has: nothing can be claimed
 	spinTime = 60 * time.Microsecond // covers the serial gaps within a step
-	spinPoll = 64                    // looks at the ticket between looks at the clock
+	spinPoll = 64                    // looks at the epoch between looks at the clock
 	timedJob = 7                     // one job in so many is timed for the crew
 )
 
 // newPool starts threads-1 workers.
 func newPool(threads int) *pool {
 	threads = max(threads, 1)
-	p := &pool{sleepers: make([]sleeper, threads), crew: newCrew(threads), began: time.Now()}
+	p := &pool{
+		shares:   make([]share, min(threads, mostShares)),
+		sleepers: make([]sleeper, threads), crew: newCrew(threads), began: time.Now(),
+	}
 	p.active.Store(int32(threads))
-	p.ticket.Store(closed)
+	for i := range p.shares {
+		p.shares[i].ticket.Store(closed)
+	}
 	for w := 1; w < threads; w++ {
 		p.sleepers[w].wake = make(chan struct{}, 1)
 		p.wait.Add(1)
@@ -98,16 +116,23 @@ func (p *pool) do(chunks int, j job) {
 	p.active.Store(int32(p.crew.active))
 }
 
-// start hands a job to the workers. Between jobs the ticket's chunk number is at its job's end or closed, so a worker's
-// claim fails; setting it to closed first makes a claim with the old number fail too, before work and chunks change.
+// start hands a job to the workers. Between jobs a ticket's chunk number is at its share's end or closed, so a worker's
+// claim fails; setting all to closed first makes a claim with an old number fail too, before work and ends change.
 func (p *pool) start(chunks int, j job) {
-	epoch := p.ticket.Load()>>32 + 1
-	p.ticket.Store(epoch<<32 | closed)
+	epoch := p.epoch.Load() + 1
+	for i := range p.shares {
+		p.shares[i].ticket.Store(epoch<<32 | closed)
+	}
 	p.work = j
-	p.chunks.Store(int64(chunks))
 	p.done.Store(0)
-	p.ticket.Store(epoch << 32)
-	p.wakeAll(int(p.active.Load()))
+	active := int(p.active.Load())
+	n := min(active, len(p.shares))
+	for i := range n {
+		p.shares[i].end.Store(int64((i + 1) * chunks / n))
+		p.shares[i].ticket.Store(epoch<<32 | uint64(i*chunks/n))
+	}
+	p.epoch.Store(epoch)
+	p.wakeAll(active)
 }
 
 // finish waits for the chunks that others have taken.
@@ -123,28 +148,32 @@ func (p *pool) finish(chunks int) {
 
 // drain takes chunks until there are none, and returns how many it took.
 func (p *pool) drain(worker int) (taken int) {
-	for {
-		j, chunk, ok := p.claim()
-		if !ok {
-			return taken
+	for i := range p.shares {
+		s := &p.shares[(worker+i)%len(p.shares)]
+		for {
+			chunk, ok := s.claim()
+			if !ok {
+				break
+			}
+			p.work.run(worker, chunk)
+			p.done.Add(1)
+			taken++
 		}
-		j.run(worker, chunk)
-		p.done.Add(1)
-		taken++
 	}
+	return taken
 }
 
-// claim takes a chunk of the current job. Everything read between the load and the swap belongs to the ticket's
-// epoch if the swap succeeds: while a chunk is unclaimed, do does not return and so changes nothing.
-func (p *pool) claim() (job, int, bool) {
+// claim takes a chunk of the share. What is read between the load and the swap belongs to the ticket's epoch if the
+// swap succeeds, and so does the pool's work until the chunk is done: do does not return before, and so changes nothing.
+func (s *share) claim() (chunk int, ok bool) {
 	for {
-		t := p.ticket.Load()
-		chunk := t & closed
-		if chunk == closed || int64(chunk) >= p.chunks.Load() {
-			return nil, 0, false
+		t := s.ticket.Load()
+		next := t & closed
+		if next == closed || int64(next) >= s.end.Load() {
+			return 0, false
 		}
-		if p.ticket.CompareAndSwap(t, t+1) {
-			return p.work, int(chunk), true
+		if s.ticket.CompareAndSwap(t, t+1) {
+			return int(next), true
 		}
 	}
 }
@@ -155,7 +184,7 @@ func (p *pool) worker(w int) {
 	runtime.LockOSThread()
 	s := &p.sleepers[w]
 	for !p.stop.Load() {
-		seen := p.ticket.Load()
+		seen := p.epoch.Load()
 		if w < int(p.active.Load()) {
 			p.drain(w)
 			if p.spin(seen) {
@@ -163,7 +192,7 @@ func (p *pool) worker(w int) {
 			}
 		}
 		s.parked.Store(true)
-		if w < int(p.active.Load()) && p.ticket.Load()>>32 != seen>>32 || p.stop.Load() {
+		if w < int(p.active.Load()) && p.epoch.Load() != seen || p.stop.Load() {
 			if s.parked.CompareAndSwap(true, false) {
 				continue
 			}
@@ -177,7 +206,7 @@ func (p *pool) spin(seen uint64) bool {
 	start := time.Now()
 	for {
 		for range spinPoll {
-			if p.ticket.Load()>>32 != seen>>32 {
+			if p.epoch.Load() != seen {
 				return true
 			}
 			pause()
