@@ -5,14 +5,15 @@ import (
 	"testing"
 
 	"github.com/quire-ai/quire/internal/invariant"
+	"github.com/quire-ai/quire/kv"
 	"github.com/quire-ai/quire/sched"
 )
 
 // decoding returns a scheduler in steady decode: running requests of 64 prompt tokens each, and waiting ones behind.
-func decoding(tb testing.TB, running, waiting, blocks int) *sched.Scheduler {
+func decoding(tb testing.TB, running, waiting, blocks int, groups ...kv.Group) *sched.Scheduler {
 	tb.Helper()
 	cfg := sched.Config{
-		Blocks: blocks, BlockSize: 16, MaxNumSeqs: running, MaxNumBatchedTokens: 64 * running, MaxModelLen: 1 << 20,
+		Blocks: blocks, BlockSize: 16, MaxNumSeqs: running, MaxNumBatchedTokens: 64 * running, MaxModelLen: 1 << 20, Groups: groups,
 	}
 	s := sched.New(cfg)
 	for i := range running + waiting {
@@ -77,10 +78,12 @@ func TestStepAllocatesNothing(t *testing.T) {
 	if invariant.Enabled {
 		t.Skip("audits allocate")
 	}
-	s := decoding(t, 64, 1000, 64*40)
-	ev := sched.StepDone{}
-	turn(s, &ev)
-	if n := testing.AllocsPerRun(300, func() { turn(s, &ev) }); n != 0 {
-		t.Errorf("a decode step of 64 requests allocates %v times; want 0", n)
+	for _, groups := range [][]kv.Group{nil, {{}, {Window: 40}, {Window: 40}}} {
+		s := decoding(t, 64, 1000, 64*40*max(1, len(groups)), groups...)
+		ev := sched.StepDone{}
+		turn(s, &ev)
+		if n := testing.AllocsPerRun(300, func() { turn(s, &ev) }); n != 0 {
+			t.Errorf("a decode step of 64 requests in groups %v allocates %v times; want 0", groups, n)
+		}
 	}
 }

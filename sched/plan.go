@@ -73,11 +73,20 @@ func (p *Plan) reset(step uint64) {
 	}
 }
 
+// spareTables returns the memory of MoreBlocks that the next request to be planned may use.
+func (p *Plan) spareTables() [][]kv.BlockID {
+	if n := len(p.Requests); n < cap(p.Requests) {
+		return p.Requests[:n+1][n].MoreBlocks[:0]
+	}
+	return nil
+}
+
 // drop takes the i-th request out of the plan: all there is to undo in it.
 func (p *Plan) drop(i int) {
 	p.TotalTokens -= p.Requests[i].N
 	p.Requests[i].r.planned = -1
 	p.Requests = append(p.Requests[:i], p.Requests[i+1:]...)
+	p.Requests[:len(p.Requests)+1][len(p.Requests)].MoreBlocks = nil // its memory is that of the one before
 	for j := i; j < len(p.Requests); j++ {
 		p.Requests[j].r.planned = j
 	}

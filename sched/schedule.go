@@ -131,17 +131,18 @@ func (s *Scheduler) victim() (*request, int) {
 func (s *Scheduler) planRequest(r *request, kind Kind, n, held int) *Planned {
 	r.planned = len(s.plan.Requests)
 	known := len(r.tokens)
+	more := s.plan.spareTables()
+	for g := 1; g < s.cache.Groups(); g++ {
+		more = append(more, r.table.Blocks(g, held))
+	}
 	s.plan.Requests = append(s.plan.Requests, Planned{
 		ID: r.ID, Kind: kind, From: r.computed, N: n, Priority: r.Priority,
-		Tokens:  r.tokens[min(r.computed, known):min(r.computed+n, known):min(r.computed+n, known)],
-		Blocks:  r.table.Blocks(0, held),
+		Tokens: r.tokens[min(r.computed, known):min(r.computed+n, known):min(r.computed+n, known)],
+		Blocks: r.table.Blocks(0, held), MoreBlocks: more,
 		Outputs: r.outputs() + r.placeholders,
 		r:       r, epoch: r.epoch,
 	})
 	p := &s.plan.Requests[r.planned]
-	for g := 1; g < s.cache.Groups(); g++ {
-		p.MoreBlocks = append(p.MoreBlocks, r.table.Blocks(g, held))
-	}
 	s.budget -= n
 	s.plan.TotalTokens += n
 	if r.LoRA != "" && s.cfg.MaxLoRAs > 0 && !s.adapterPlanned(r.LoRA) {

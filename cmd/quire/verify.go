@@ -154,7 +154,7 @@ type verifier struct {
 	vocab     int
 	precision golden.Precision
 	batch     model.Batch
-	blocks    []int32
+	tables    [][]int32 // block table of each cache group
 }
 
 // load opens a model for sequences of up to longest tokens.
@@ -181,14 +181,16 @@ func (c *verifyCmd) load(path string, longest int) (v *verifier, err error) {
 	}
 	shape := m.KVShape(16)
 	count := (longest + shape.BlockSize - 1) / shape.BlockSize
-	if v.kv, err = cpu.NewKV(shape, count); err != nil {
+	groups := len(m.CacheGroups)
+	if v.kv, err = cpu.NewKV(shape, groups*count); err != nil {
 		return v, err
 	}
 	if v.step, err = m.NewStepper(v.kv, min(verifyChunk, longest)); err != nil {
 		return v, err
 	}
-	for i := range count {
-		v.blocks = append(v.blocks, int32(i))
+	v.tables, v.batch.Seqs = make([][]int32, groups), make([][]cpu.Seq, groups)
+	for i := range groups * count {
+		v.tables[i%groups] = append(v.tables[i%groups], int32(i))
 	}
 	v.vocab = m.Vocab
 	if quantised(v.file) {
@@ -237,7 +239,7 @@ func (v *verifier) Logits(ids []int32, want func(pos int) bool, visit func(pos i
 			}
 		}
 		v.batch.Tokens = chunk
-		v.batch.Seqs = append(v.batch.Seqs[:0], cpu.Seq{Blocks: v.blocks, Rows: len(chunk), Pos: from})
+		v.locate(from, len(chunk))
 		if err := v.step.Forward(&v.batch); err != nil {
 			return err
 		}
@@ -252,6 +254,13 @@ func (v *verifier) Logits(ids []int32, want func(pos int) bool, visit func(pos i
 	return nil
 }
 
+// locate says where the rows of the batch stand.
+func (v *verifier) locate(pos, rows int) {
+	for g, blocks := range v.tables {
+		v.batch.Seqs[g] = append(v.batch.Seqs[g][:0], cpu.Seq{Blocks: blocks, Rows: rows, Pos: pos})
+	}
+}
+
 // Greedy continues a sequence with the highest logits, the lowest id first among equals.
 func (v *verifier) Greedy(ids []int32, n int) ([]int32, error) {
 	all := ids[:len(ids):len(ids)]
@@ -261,7 +270,7 @@ func (v *verifier) Greedy(ids []int32, n int) ([]int32, error) {
 	}
 	for len(all) < len(ids)+n {
 		v.batch.Tokens, v.batch.Want = all[len(all)-1:], append(v.batch.Want[:0], 0)
-		v.batch.Seqs = append(v.batch.Seqs[:0], cpu.Seq{Blocks: v.blocks, Rows: 1, Pos: len(all) - 1})
+		v.locate(len(all)-1, 1)
 		if err := v.step.Forward(&v.batch); err != nil {
 			return nil, err
 		}

@@ -85,17 +85,19 @@ func engineTest(ctx context.Context, m *model.Model, d *cpu.Device, o EngineOpti
 	}
 	e := &engine{m: m, chunk: o.Chunk, batch: row.Batch}
 	perSeq := (row.Depth + row.Prompt + row.Gen + blockSize - 1) / blockSize
-	if e.kv, err = cpu.NewKV(m.KVShape(blockSize), perSeq*row.Batch); err != nil {
+	groups := len(m.CacheGroups)
+	if e.kv, err = cpu.NewKV(m.KVShape(blockSize), perSeq*row.Batch*groups); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, e.kv.Close()) }()
 	if e.step, err = m.NewStepper(e.kv, max(o.Chunk, row.Batch)); err != nil {
 		return err
 	}
-	e.seqs = make([]cpu.Seq, row.Batch)
-	for i := range e.seqs {
-		for b := range perSeq {
-			e.seqs[i].Blocks = append(e.seqs[i].Blocks, int32(b*row.Batch+i)) // interleaved, as in a busy pool
+	e.tables, e.work.Seqs = make([][][]int32, row.Batch), make([][]cpu.Seq, groups)
+	for i := range e.tables {
+		e.tables[i] = make([][]int32, groups)
+		for b := range perSeq * groups { // interleaved, as in a busy pool
+			e.tables[i][b%groups] = append(e.tables[i][b%groups], int32(b*row.Batch+i))
 		}
 		if err := e.prefill(i, row.Depth); err != nil {
 			return err
@@ -153,13 +155,13 @@ func layerWeights(m *model.Model) float64 {
 
 // engine is a model at work on a batch of sequences.
 type engine struct {
-	m     *model.Model
-	kv    *cpu.KV
-	step  *model.Stepper
-	chunk int
-	batch int
-	seqs  []cpu.Seq
-	work  model.Batch
+	m      *model.Model
+	kv     *cpu.KV
+	step   *model.Stepper
+	chunk  int
+	batch  int
+	tables [][][]int32 // [sequence][cache group]: the block table
+	work   model.Batch
 }
 
 // run does one repeat: from the same depth each time.
@@ -168,10 +170,9 @@ func (e *engine) run(row EngineRow) error {
 		return e.prefillFrom(0, row.Depth, row.Prompt)
 	}
 	for i := range row.Gen {
-		e.work.Tokens, e.work.Seqs, e.work.Want = e.work.Tokens[:0], e.work.Seqs[:0], e.work.Want[:0]
-		for n, s := range e.seqs {
-			s.First, s.Rows, s.Pos = n, 1, row.Depth+i
-			e.work.Seqs = append(e.work.Seqs, s)
+		e.empty()
+		for n := range e.tables {
+			e.locate(n, cpu.Seq{First: n, Rows: 1, Pos: row.Depth + i})
 			e.work.Tokens = append(e.work.Tokens, token(n, row.Depth+i, e.m.Vocab))
 			e.work.Want = append(e.work.Want, int32(n))
 		}
@@ -188,19 +189,33 @@ func (e *engine) prefill(seq, n int) error { return e.prefillFrom(seq, 0, n) }
 func (e *engine) prefillFrom(seq, from, n int) error {
 	for pos := from; pos < from+n; pos += e.chunk {
 		rows := min(e.chunk, from+n-pos)
-		e.work.Tokens, e.work.Seqs, e.work.Want = e.work.Tokens[:0], e.work.Seqs[:0], e.work.Want[:0]
+		e.empty()
 		for i := range rows {
 			e.work.Tokens = append(e.work.Tokens, token(seq, pos+i, e.m.Vocab))
 		}
-		s := e.seqs[seq]
-		s.First, s.Rows, s.Pos = 0, rows, pos
-		e.work.Seqs = append(e.work.Seqs, s)
+		e.locate(seq, cpu.Seq{Rows: rows, Pos: pos})
 		e.work.Want = append(e.work.Want, int32(rows-1))
 		if err := e.forward(); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// empty begins a step.
+func (e *engine) empty() {
+	e.work.Tokens, e.work.Want = e.work.Tokens[:0], e.work.Want[:0]
+	for g := range e.work.Seqs {
+		e.work.Seqs[g] = e.work.Seqs[g][:0]
+	}
+}
+
+// locate adds rows of a sequence to the step.
+func (e *engine) locate(seq int, s cpu.Seq) {
+	for g, blocks := range e.tables[seq] {
+		s.Blocks = blocks
+		e.work.Seqs[g] = append(e.work.Seqs[g], s)
+	}
 }
 
 // forward runs a step and computes the logits of the wanted rows.

@@ -226,7 +226,7 @@ func (j *attentionJob) split(u attentionUnit, s int, out partial, w *attentionSc
 	begin := max(base, j.start(seq.Pos+u.row)) // of the first row, which begins first
 	end := min(base+splitTokens, seq.Pos+u.row+u.rows)
 	first := begin / lanes * lanes
-	keys, values := j.tiles(seq, u.head, first, end, w)
+	keys, values := j.tiles(seq, u.head, begin, end, w)
 	j.d.kernels.gemmFloats(w.scores[first-base:], splitTokens, keys,
 		floatRows{x: w.q, stride: dim, count: out.queries, k: dim})
 	for i := range out.queries {
@@ -251,15 +251,17 @@ func (j *attentionJob) fetchNext(s *Seq, head, pos int) {
 	}
 }
 
-// tiles lists the tiles of positions first to end-1: the keys as a panel each, since 16 positions are the lanes of the
-// scores; the values as panels of 16 dimensions whose columns are the positions, a segment for each tile.
-func (j *attentionJob) tiles(s *Seq, head, first, end int, w *attentionScratch) (keys, values floatPanels) {
+// tiles lists the tiles of positions begin to end-1, the first with what lies before begin in it: the keys as a panel each,
+// since 16 positions are the lanes of the scores; the values as panels of 16 dimensions whose columns are the positions, a
+// segment for each tile. Blocks that end before begin are not read: they may belong to others by now.
+func (j *attentionJob) tiles(s *Seq, head, begin, end int, w *attentionScratch) (keys, values floatPanels) {
+	first := begin / lanes * lanes
 	dim, count := j.kv.shape.HeadDim, (end-first+lanes-1)/lanes
 	chunks := dim / lanes
 	keys = floatPanels{kind: kindF16, count: count, table: w.table[:count], segment: dim, stride: lanes}
 	values = floatPanels{kind: kindF16, count: chunks, table: w.table[count:][:count*chunks], segment: lanes, stride: dim}
 	for i := range count {
-		k, v := j.tile(s, head, first+i*lanes, w.tile[i*lanes*dim*w.joined:])
+		k, v := j.tile(s, head, max(begin, first+i*lanes), w.tile[i*lanes*dim*w.joined:])
 		keys.table[i] = unsafe.Pointer(&k[0])
 		for c := range chunks {
 			values.table[i*chunks+c] = unsafe.Pointer(&v[2*c*lanes])
@@ -271,8 +273,8 @@ func (j *attentionJob) tiles(s *Seq, head, first, end int, w *attentionScratch) 
 	return keys, values
 }
 
-// tile returns keys, [dim][16], and values, [16][dim], of the 16 positions from pos. It needs memory of 16·dim floats
-// if blocks have 8 tokens.
+// tile returns keys, [dim][16], and values, [16][dim], of the 16 positions that pos is one of, those before pos only as far
+// as they lie in its block. It needs memory of 16·dim floats if blocks have 8 tokens.
 func (j *attentionJob) tile(s *Seq, head, pos int, memory []float32) (keys, values []byte) {
 	kv := j.kv
 	keys, values = kv.tileAt(j.layer, head, s.Blocks[pos/kv.shape.BlockSize], pos)
@@ -282,14 +284,15 @@ func (j *attentionJob) tile(s *Seq, head, pos int, memory []float32) (keys, valu
 	return keys, values
 }
 
-// joinTiles makes one tile of 16 of two blocks of 8, of which the sequence may not have the second.
+// joinTiles makes one tile of 16 of two blocks of 8: that of pos, whose keys and values are given, and the one behind it,
+// unless that is in the next tile or the sequence does not have it.
 func (j *attentionJob) joinTiles(k, v []byte, s *Seq, head, pos int, memory []float32) (keys, values []byte) {
 	dim := j.kv.shape.HeadDim
 	joined := bytesOf(memory)
 	keys, values = joined[:2*lanes*dim], joined[2*lanes*dim:]
 	clear(joined)
 	const half = lanes / 2
-	for i := 0; ; i++ {
+	for i := pos % lanes / half; ; i++ {
 		for n := range dim {
 			copy(keys[2*(n*lanes+i*half):][:2*half], k[2*n*half:])
 		}

@@ -8,10 +8,12 @@ import (
 	"github.com/quire-ai/quire/internal/invariant"
 	"github.com/quire-ai/quire/internal/model"
 	"github.com/quire-ai/quire/internal/sample"
+	"github.com/quire-ai/quire/kv"
 	"github.com/quire-ai/quire/sched"
 )
 
-// Config is the shape of an executor. Blocks, BlockSize and MaxNumBatchedTokens are those of sched.Config.
+// Config is the shape of an executor. Blocks, BlockSize and MaxNumBatchedTokens are those of sched.Config, whose Groups are
+// what Groups returns.
 type Config struct {
 	Model               *model.Model
 	Device              *cpu.Device // the one the model was loaded for; the executor does not close it
@@ -43,9 +45,9 @@ type request struct {
 	params  *sample.Params
 	prompt  []int32
 	sampler *sample.Sampler
-	blocks  []int32 // block table
-	scored  int     // prompt tokens whose log probability was reported; the first token has none and counts as reported
-	err     error   // fault of the prompt, reported with the first plan
+	tables  [][]int32 // block table of each cache group, stale left of its window
+	scored  int       // prompt tokens whose log probability was reported; the first token has none and counts as reported
+	err     error     // fault of the prompt, reported with the first plan
 }
 
 // wanted is a row whose logits are wanted.
@@ -59,20 +61,33 @@ type wanted struct {
 // span is rows[from:to] of one request within one tile of logits: a sampler has one caller.
 type span struct{ from, to int }
 
+// Groups returns the cache groups of a model for its scheduler; nil for one that keeps the whole context in all layers.
+func Groups(m *model.Model) []kv.Group {
+	if len(m.CacheGroups) == 1 && m.CacheGroups[0].Window == 0 {
+		return nil
+	}
+	groups := make([]kv.Group, len(m.CacheGroups))
+	for i := range groups {
+		groups[i].Window = m.CacheGroups[i].Window
+	}
+	return groups
+}
+
 // New allocates the key-value memory and working memory for steps of MaxNumBatchedTokens rows.
 func New(cfg Config) (*Executor, error) {
 	if cfg.Blocks < 1 || cfg.MaxNumBatchedTokens < 1 {
 		return nil, fmt.Errorf("executor: %d blocks and %d batched tokens: want at least one of each", cfg.Blocks, cfg.MaxNumBatchedTokens)
 	}
-	kv, err := cpu.NewKV(cfg.Model.KVShape(cfg.BlockSize), cfg.Blocks+1)
+	memory, err := cpu.NewKV(cfg.Model.KVShape(cfg.BlockSize), cfg.Blocks+1)
 	if err != nil {
 		return nil, fmt.Errorf("executor: %w", err)
 	}
-	step, err := cfg.Model.NewStepper(kv, cfg.MaxNumBatchedTokens)
+	step, err := cfg.Model.NewStepper(memory, cfg.MaxNumBatchedTokens)
 	if err != nil {
-		return nil, fmt.Errorf("executor: %w", errors.Join(err, kv.Close()))
+		return nil, fmt.Errorf("executor: %w", errors.Join(err, memory.Close()))
 	}
-	e := &Executor{cfg: cfg, kv: kv, step: step, vocab: cfg.Model.Vocab, known: map[sched.RequestID]*request{}}
+	e := &Executor{cfg: cfg, kv: memory, step: step, vocab: cfg.Model.Vocab, known: map[sched.RequestID]*request{}}
+	e.batch.Seqs = make([][]cpu.Seq, len(cfg.Model.CacheGroups))
 	e.choose = e.chooseSpan
 	return e, nil
 }
@@ -91,7 +106,10 @@ func (e *Executor) Vocab() int { return e.vocab }
 func (e *Executor) Begin(id sched.RequestID, p *sample.Params, prompt []int32) {
 	invariant.Check(e.known[id] == nil, "request %s begins once", id)
 	r := &request{params: p, prompt: prompt, scored: 1, sampler: sample.New(p, e.vocab, prompt)}
-	r.blocks = make([]int32, 0, e.cfg.Model.MaxModelLen/e.cfg.BlockSize+1)
+	r.tables = make([][]int32, len(e.cfg.Model.CacheGroups))
+	for g := range r.tables {
+		r.tables[g] = make([]int32, 0, e.cfg.Model.MaxModelLen/e.cfg.BlockSize+1)
+	}
 	for i, token := range prompt {
 		if token < 0 || int(token) >= e.vocab {
 			r.err = fmt.Errorf("prompt token %d is %d, the vocabulary has %d", i, token, e.vocab)
@@ -122,7 +140,10 @@ func (e *Executor) Execute(p *sched.Plan) ([]sample.Output, error) {
 
 // prepare turns the plan into rows.
 func (e *Executor) prepare(p *sched.Plan) {
-	e.batch.Tokens, e.batch.Seqs, e.batch.Want = e.batch.Tokens[:0], e.batch.Seqs[:0], e.batch.Want[:0]
+	e.batch.Tokens, e.batch.Want = e.batch.Tokens[:0], e.batch.Want[:0]
+	for g := range e.batch.Seqs {
+		e.batch.Seqs[g] = e.batch.Seqs[g][:0]
+	}
 	e.rows, e.outputs = e.rows[:0], e.outputs[:0]
 	if n := len(p.Requests); cap(e.tokens) < n {
 		e.tokens = make([]sample.Token, n)
@@ -136,30 +157,34 @@ func (e *Executor) prepare(p *sched.Plan) {
 	}
 }
 
-// addRows brings a request's table up to the plan and adds its rows to the batch.
+// addRows brings a request's tables up to the plan and adds its rows to the batch.
 func (e *Executor) addRows(output int, p *sched.Planned) error {
 	r := e.known[p.ID]
 	if r == nil { // the arguments of Check would be allocated
 		invariant.Check(false, "planned request %s has begun", p.ID)
 	}
-	if p.Kind != sched.KindRunning {
-		r.blocks = r.blocks[:0]
-	}
-	for _, id := range p.Blocks {
-		r.blocks = append(r.blocks, int32(id))
-	}
 	switch {
 	case r.err != nil:
 		return r.err
-	case len(p.Tokens) != p.N || p.MoreBlocks != nil:
-		return fmt.Errorf("request %s: %d of %d tokens known, %d further block tables: neither drafts nor cache groups are supported",
-			p.ID, len(p.Tokens), p.N, len(p.MoreBlocks))
-	case p.From+p.N > len(r.blocks)*e.cfg.BlockSize:
-		return fmt.Errorf("request %s: computes up to %d tokens in %d blocks of %d", p.ID, p.From+p.N, len(r.blocks), e.cfg.BlockSize)
+	case len(p.Tokens) != p.N:
+		return fmt.Errorf("request %s: %d of %d tokens known: drafts are not supported", p.ID, len(p.Tokens), p.N)
+	case 1+len(p.MoreBlocks) != len(r.tables):
+		return fmt.Errorf("request %s: planned with block tables of %d cache groups, the model has %d", p.ID, 1+len(p.MoreBlocks), len(r.tables))
+	}
+	r.extend(0, p.Kind, p.Blocks)
+	for g, blocks := range p.MoreBlocks {
+		r.extend(g+1, p.Kind, blocks)
+	}
+	for g := range r.tables {
+		if n := len(r.tables[g]); p.From+p.N > n*e.cfg.BlockSize {
+			return fmt.Errorf("request %s: computes up to %d tokens in %d blocks of %d", p.ID, p.From+p.N, n, e.cfg.BlockSize)
+		}
 	}
 	first := len(e.batch.Tokens)
 	e.batch.Tokens = append(e.batch.Tokens, p.Tokens...)
-	e.batch.Seqs = append(e.batch.Seqs, cpu.Seq{Blocks: r.blocks, First: first, Rows: p.N, Pos: p.From})
+	for g := range r.tables {
+		e.batch.Seqs[g] = append(e.batch.Seqs[g], cpu.Seq{Blocks: r.tables[g], First: first, Rows: p.N, Pos: p.From})
+	}
 	for i := range p.N {
 		w := wanted{output: output, request: r, position: p.From + i, sample: p.Sample && i == p.N-1}
 		if w.sample || r.wantsScore(w.position+1) {
@@ -168,6 +193,18 @@ func (e *Executor) addRows(output int, p *sched.Planned) error {
 		}
 	}
 	return nil
+}
+
+// extend brings the table of a cache group up to the plan.
+func (r *request) extend(group int, kind sched.Kind, blocks []kv.BlockID) {
+	t := r.tables[group]
+	if kind != sched.KindRunning {
+		t = t[:0]
+	}
+	for _, b := range blocks {
+		t = append(t, int32(b))
+	}
+	r.tables[group] = t
 }
 
 // wantsScore tells whether the log probability of the prompt token at a position is to be reported: a request that

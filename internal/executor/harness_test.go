@@ -10,6 +10,7 @@ import (
 	"github.com/quire-ai/quire/internal/model"
 	"github.com/quire-ai/quire/internal/model/modeltest"
 	"github.com/quire-ai/quire/internal/sample"
+	"github.com/quire-ai/quire/kv"
 	"github.com/quire-ai/quire/sched"
 )
 
@@ -19,9 +20,11 @@ type setup struct {
 	level     cpu.Level
 	threads   int
 	blockSize int
-	blocks    int
+	blocks    int // for each cache group
 	budget    int
 	noCache   bool
+	whole     bool // all layers keep the whole context
+	poison    bool // what nobody holds is NaN in every step; only without the cache
 }
 
 func (s setup) String() string {
@@ -31,6 +34,7 @@ func (s setup) String() string {
 // server is the real scheduler and the real executor without anything around them.
 type server struct {
 	t     testing.TB
+	setup setup
 	sched *sched.Scheduler
 	ex    *Executor
 	runs  map[sched.RequestID]*run
@@ -68,10 +72,11 @@ func newServer(t testing.TB, path string, o setup) *server {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { dev.Close() })
-	m, err := model.Load(f, model.Options{Device: dev, MaxModelLen: 1024})
+	m, err := model.Load(f, model.Options{Device: dev, MaxModelLen: 1024, WholeContext: o.whole})
 	if err != nil {
 		t.Fatal(err)
 	}
+	o.blocks *= len(m.CacheGroups)
 	ex, err := New(Config{Model: m, Device: dev, Blocks: o.blocks, BlockSize: o.blockSize, MaxNumBatchedTokens: o.budget})
 	if err != nil {
 		t.Fatal(err)
@@ -79,9 +84,9 @@ func newServer(t testing.TB, path string, o setup) *server {
 	t.Cleanup(func() { ex.Close() })
 	s := sched.New(sched.Config{
 		Blocks: o.blocks, BlockSize: o.blockSize, MaxNumSeqs: 64, MaxNumBatchedTokens: o.budget,
-		MaxModelLen: 1024, NoPrefixCaching: o.noCache,
+		MaxModelLen: 1024, NoPrefixCaching: o.noCache, Groups: Groups(m),
 	})
-	return &server{t: t, sched: s, ex: ex, runs: map[sched.RequestID]*run{}}
+	return &server{t: t, setup: o, sched: s, ex: ex, runs: map[sched.RequestID]*run{}}
 }
 
 // add hands a request to the scheduler.
@@ -118,6 +123,9 @@ func (s *server) once() bool {
 	s.t.Helper()
 	p := s.sched.Schedule(0)
 	s.take(p.Changes)
+	if s.setup.poison {
+		s.spoil(append(s.sched.Pool().AppendFree(nil, s.sched.Pool().Usable()), kv.Null))
+	}
 	outputs, err := s.ex.Execute(p)
 	if err != nil {
 		s.t.Fatal(err)
@@ -141,6 +149,16 @@ func (s *server) once() bool {
 	}
 	s.take(s.sched.Apply(&s.step))
 	return true
+}
+
+// spoil fills blocks with NaN.
+func (s *server) spoil(blocks []kv.BlockID) {
+	for _, b := range blocks {
+		memory := s.ex.KV().Block(int32(b))
+		for i := range memory {
+			memory[i] = 0xff
+		}
+	}
 }
 
 // drain runs until every request has ended.

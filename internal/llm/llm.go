@@ -209,7 +209,8 @@ func newDevice(o Options) (*cpu.Device, error) {
 }
 
 func loadWeights(f *gguf.File, device *cpu.Device, o Options) (*model.Model, error) {
-	mo := model.Options{Device: device, MaxModelLen: o.MaxModelLen}
+	// Whole contexts, until the tiers behind the cache know groups.
+	mo := model.Options{Device: device, MaxModelLen: o.MaxModelLen, WholeContext: true}
 	if o.Progress != nil {
 		mo.Progress = func(done, total int64) { o.Progress(Progress{Done: done, Total: total}) }
 	}

@@ -14,7 +14,7 @@ func BenchmarkPrefill(b *testing.B) {
 	ids := randomIDs(512)
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := m.Forward(&Batch{Tokens: ids, Seqs: []cpu.Seq{{Blocks: m.blocks, Rows: 512}}, Want: []int32{511}}); err != nil {
+		if err := m.Forward(&Batch{Tokens: ids, Seqs: [][]cpu.Seq{{{Blocks: m.tables[0], Rows: 512}}}, Want: []int32{511}}); err != nil {
 			b.Fatal(err)
 		}
 		m.Stepper.Logits(0, 1)
@@ -27,9 +27,9 @@ func BenchmarkDecode16(b *testing.B) { benchmarkDecode(b, 16) }
 
 func benchmarkDecode(b *testing.B, sequences int) {
 	m := newMachine(b, open(b, testmodel.Path(b, smolLM2)), setup{level: fastest(), tokens: sequences * 64})
-	batch := &Batch{Tokens: randomIDs(sequences)}
+	batch := &Batch{Tokens: randomIDs(sequences), Seqs: make([][]cpu.Seq, 1)}
 	for i := range sequences { // each at position 40 of its own blocks
-		batch.Seqs = append(batch.Seqs, cpu.Seq{Blocks: m.blocks[4*i:][:4], First: i, Rows: 1, Pos: 40})
+		batch.Seqs[0] = append(batch.Seqs[0], cpu.Seq{Blocks: m.tables[0][4*i:][:4], First: i, Rows: 1, Pos: 40})
 		batch.Want = append(batch.Want, int32(i))
 	}
 	b.ReportAllocs()

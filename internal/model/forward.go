@@ -15,11 +15,12 @@ const LogitRows = 32
 // not the result: rows do not depend on one another there.
 const blockRows = 256
 
-// Batch is one step's work: the rows of all requests, one row a token.
+// Batch is one step's work: the rows of all requests, one row a token. The sequences of the cache groups differ in their
+// Blocks only. A block that lies wholly left of a group's window is never read: any id may stand for it.
 type Batch struct {
-	Tokens []int32   // [row], each in 0..Vocab-1
-	Seqs   []cpu.Seq // the sequences the rows belong to, covering rows 0..len(Tokens)-1 in order
-	Want   []int32   // rows whose logits are wanted, ascending
+	Tokens []int32     // [row], each in 0..Vocab-1
+	Seqs   [][]cpu.Seq // [cache group]: the sequences the rows belong to, covering rows 0..len(Tokens)-1 in order
+	Want   []int32     // rows whose logits are wanted, ascending
 }
 
 // Stepper computes steps: a model, the key-value memory, and working memory for a bounded number of rows. Owned by one
@@ -74,11 +75,6 @@ func (m *Model) NewStepper(kv *cpu.KV, maxRows int) (*Stepper, error) {
 	return s, nil
 }
 
-// KVShape is the shape of a cache for this model.
-func (m *Model) KVShape(blockSize int) cpu.KVShape {
-	return cpu.KVShape{Layers: m.Layers, KVHeads: m.KVHeads, HeadDim: m.HeadDim, BlockSize: blockSize}
-}
-
 // Forward runs the step up to the last hidden states of the wanted rows. It writes keys and values of all rows of a
 // layer before any attention of that layer, so sequences that share a prefix may be computed in one step.
 func (s *Stepper) Forward(b *Batch) error {
@@ -90,16 +86,19 @@ func (s *Stepper) Forward(b *Batch) error {
 	if rows > s.maxRows {
 		return fmt.Errorf("model step of %d rows, limit %d", rows, s.maxRows)
 	}
+	if len(b.Seqs) != len(m.CacheGroups) {
+		return fmt.Errorf("model step: sequences for %d cache groups, the model has %d", len(b.Seqs), len(m.CacheGroups))
+	}
 	if err := s.embedRows(b); err != nil {
 		return err
 	}
-	m.dev.RopeRows(&s.global, m.global, b.Seqs)
+	m.dev.RopeRows(&s.global, m.global, b.Seqs[0])
 	if m.local != m.global {
-		m.dev.RopeRows(&s.local, m.local, b.Seqs)
+		m.dev.RopeRows(&s.local, m.local, b.Seqs[0])
 	}
 	for i := range m.layers {
 		w := &m.layers[i]
-		s.attend(w, i, b.Seqs, rows)
+		s.attend(w, m.places[i].layer, b.Seqs[m.places[i].group], rows)
 		if i == len(m.layers)-1 {
 			rows = s.keepWanted(b.Want)
 		}
@@ -139,7 +138,8 @@ func (s *Stepper) embedRow(_, row int) {
 	}
 }
 
-// attend runs a layer up to the result of its heads: project, norm heads, turn, write keys and values, attend.
+// attend runs a layer up to the result of its heads: project, norm heads, turn, write keys and values, attend. Its keys and
+// values are those of layer index of the sequences' blocks.
 //
 // Queries, keys and values are projected from finer activations than the rest: their rounding makes more than a quarter
 // of the divergence from the exact model, at a tenth of the multiplications (docs/decisions/0061).

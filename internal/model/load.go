@@ -18,6 +18,9 @@ type Options struct {
 	// the long set beyond it, so this choice is part of what a token depends on.
 	MaxModelLen int
 
+	// WholeContext has windowed layers keep the whole context like the others, in one cache group.
+	WholeContext bool
+
 	// Progress is told, from the loading goroutine, how many bytes of the file's weights are packed. Nil: nobody.
 	Progress func(done, total int64)
 }

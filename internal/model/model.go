@@ -14,14 +14,17 @@ type Model struct {
 	*Config
 	MaxModelLen int   // longest sequence in tokens, from Options or the file
 	WeightBytes int64 // memory of packed weights
+	CacheGroups []CacheGroup
 
-	dev       *cpu.Device
-	embedding *gguf.Tensor // token_embd.weight, read row by row from the file's mapping
-	layers    []layer
-	outNorm   []float32   // [Hidden]
-	head      *cpu.Matrix // [Vocab][Hidden]
-	global    *cpu.Rope
-	local     *cpu.Rope // of windowed layers; the same as global unless the architecture gives them another base
+	dev         *cpu.Device
+	embedding   *gguf.Tensor // token_embd.weight, read row by row from the file's mapping
+	layers      []layer
+	places      []place     // [layer]
+	groupLayers int         // most layers of a cache group
+	outNorm     []float32   // [Hidden]
+	head        *cpu.Matrix // [Vocab][Hidden]
+	global      *cpu.Rope
+	local       *cpu.Rope // of windowed layers; the same as global unless the architecture gives them another base
 }
 
 // Load checks every tensor of an open file and packs the weights. The file must stay open as long as the model is used:
@@ -41,6 +44,7 @@ func Load(f *gguf.File, o Options) (*Model, error) {
 	case c.Context > 0 && m.MaxModelLen > c.Context:
 		return nil, fmt.Errorf("load model: a length of %d tokens exceeds the %d the model was trained for", m.MaxModelLen, c.Context)
 	}
+	m.setGroups(cacheGroups(c, m.MaxModelLen, o.WholeContext))
 	l := &loader{f: f, c: c, o: o, taken: map[string]bool{}}
 	for i := range f.Tensors {
 		l.total += int64(f.Tensors[i].Size)

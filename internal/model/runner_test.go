@@ -12,7 +12,7 @@ import (
 type machine struct {
 	*Stepper
 	dev    *cpu.Device
-	blocks []int32
+	tables [][]int32 // [cache group]
 }
 
 // fastest is the best level of this processor.
@@ -26,6 +26,7 @@ type setup struct {
 	blockSize int
 	maxRows   int
 	tokens    int
+	whole     bool // all layers keep the whole context
 }
 
 func newMachine(t testing.TB, f *gguf.File, o setup) *machine {
@@ -44,11 +45,12 @@ func newMachine(t testing.TB, f *gguf.File, o setup) *machine {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { dev.Close() })
-	m, err := Load(f, Options{Device: dev, MaxModelLen: o.tokens})
+	m, err := Load(f, Options{Device: dev, MaxModelLen: o.tokens, WholeContext: o.whole})
 	if err != nil {
 		t.Fatal(err)
 	}
-	count := (o.tokens + o.blockSize - 1) / o.blockSize
+	groups := len(m.CacheGroups)
+	count := (o.tokens + o.blockSize - 1) / o.blockSize * groups
 	kv, err := cpu.NewKV(m.KVShape(o.blockSize), count+1)
 	if err != nil {
 		t.Fatal(err)
@@ -58,16 +60,19 @@ func newMachine(t testing.TB, f *gguf.File, o setup) *machine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &machine{Stepper: s, dev: dev}
+	r := &machine{Stepper: s, dev: dev, tables: make([][]int32, groups)}
 	for i := range count {
-		r.blocks = append(r.blocks, int32(count-i)) // not in order of memory
+		r.tables[i%groups] = append(r.tables[i%groups], int32(count-i)) // not in order of memory
 	}
 	return r
 }
 
 // step computes the tokens from position from on and returns the logits of every row, or of the last one.
 func (r *machine) step(tokens []int32, from int, all bool) ([][]float32, error) {
-	b := &Batch{Tokens: tokens, Seqs: []cpu.Seq{{Blocks: r.blocks, Rows: len(tokens), Pos: from}}}
+	b := &Batch{Tokens: tokens}
+	for _, blocks := range r.tables {
+		b.Seqs = append(b.Seqs, []cpu.Seq{{Blocks: blocks, Rows: len(tokens), Pos: from}})
+	}
 	for i := range tokens {
 		if all || i == len(tokens)-1 {
 			b.Want = append(b.Want, int32(i))
