@@ -12,17 +12,13 @@ package valkey
 
 import (
 	"context"
-	"crypto/tls"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"net/url"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/quire-ai/quire/internal/connector"
 	"github.com/quire-ai/quire/internal/connector/chunk"
@@ -40,8 +36,9 @@ const (
 
 // Config is the shape of a store.
 type Config struct {
-	// URL is redis://, rediss:// (TLS), valkey:// or valkeys://, with user, password, host, port and number of the database;
-	// cluster=true says that the host is a node of a cluster.
+	// URL is redis://, rediss:// (TLS), valkey:// or valkeys://, with user, password, host, port and number of the database.
+	// Parameters behind a question mark: cluster=true says that the host is a node of a cluster; with TLS, ca=FILE names the
+	// certificates to trust in place of the system's, cert=FILE and key=FILE what to show to a server that asks.
 	URL    string
 	Format chunk.Format // of a chunk
 }
@@ -66,58 +63,6 @@ func New(cfg Config) (*Store, error) {
 		client: client, format: cfg.Format, known: map[kv.Hash]struct{}{},
 		prefix: keyPrefix + hex.EncodeToString(cfg.Format.Fingerprint[:16]) + ":",
 	}, nil
-}
-
-// newClient makes a client that neither retries nor outlives a context: the chain does better than to try again at once.
-func newClient(text string) (redis.UniversalClient, error) {
-	u, err := url.Parse(text)
-	if err != nil {
-		return nil, errors.New("URL cannot be parsed") // without the text, which holds the password
-	}
-	u.Scheme = strings.Replace(u.Scheme, "valkey", "redis", 1)
-	if u.Scheme == "rediss" || u.Scheme == "redis" {
-		q := u.Query()
-		cluster := q.Get("cluster") == "true"
-		q.Del("cluster")
-		u.RawQuery = q.Encode()
-		if cluster {
-			return newCluster(u)
-		}
-		return newSingle(u)
-	}
-	return nil, fmt.Errorf("URL begins with %q: want redis://, rediss://, valkey:// or valkeys://", u.Scheme)
-}
-
-func newSingle(u *url.URL) (redis.UniversalClient, error) {
-	o, err := redis.ParseURL(u.String())
-	if err != nil {
-		return nil, fmt.Errorf("URL of %s: %w", u.Host, err)
-	}
-	o.MaxRetries, o.ContextTimeoutEnabled, o.DisableIdentity = -1, true, true
-	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolSize = dialTimeout, opTimeout, opTimeout, connections
-	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	o.TLSConfig = modern(o.TLSConfig)
-	return redis.NewClient(o), nil
-}
-
-func newCluster(u *url.URL) (redis.UniversalClient, error) {
-	o, err := redis.ParseClusterURL(u.String())
-	if err != nil {
-		return nil, fmt.Errorf("URL of %s: %w", u.Host, err)
-	}
-	o.MaxRetries, o.ContextTimeoutEnabled, o.DisableIdentity = -1, true, true
-	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolSize = dialTimeout, opTimeout, opTimeout, connections
-	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	o.TLSConfig = modern(o.TLSConfig)
-	return redis.NewClusterClient(o), nil
-}
-
-// modern asks for TLS 1.2 at least.
-func modern(c *tls.Config) *tls.Config {
-	if c != nil {
-		c.MinVersion = tls.VersionTLS12
-	}
-	return c
 }
 
 func (s *Store) key(h *kv.Hash) string { return s.prefix + hex.EncodeToString(h[:]) }
@@ -161,15 +106,16 @@ func (s *Store) Find(ctx context.Context, hashes []kv.Hash) error {
 	for i := range hashes {
 		answers[i] = pipe.Exists(ctx, s.key(&hashes[i]))
 	}
-	if _, err := pipe.Exec(ctx); err != nil {
-		return fmt.Errorf("ask for %d chunks: %w", len(hashes), err)
-	}
-	for i := range hashes {
+	_, err := pipe.Exec(ctx)
+	for i := range hashes { // also on an error: other nodes of a cluster may have answered
 		if answers[i].Val() > 0 {
 			s.remember(&hashes[i])
 		} else {
 			s.forget(&hashes[i])
 		}
+	}
+	if err != nil {
+		return fmt.Errorf("ask for %d chunks: %w", len(hashes), err)
 	}
 	return nil
 }

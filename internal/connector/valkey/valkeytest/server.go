@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"syscall"
 	"testing"
@@ -19,24 +20,53 @@ type Server struct {
 	port int
 	args []string
 	cmd  *exec.Cmd
+	tls  bool
 }
 
 // Start starts a server that keeps nothing on disk, with more arguments if need be. It ends with the test. Without the
 // program the test is skipped, loudly: .ci/run installs it.
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := l.Addr().(*net.TCPAddr).Port
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	port := freePort(t)
 	s := &Server{t: t, port: port, URL: fmt.Sprintf("redis://127.0.0.1:%d", port), args: args}
 	s.Run()
 	t.Cleanup(s.Kill)
 	return s
+}
+
+// StartTLS starts a server that speaks TLS only, with a certificate by an authority of its own. With clients it asks its
+// clients for one. URL names the files.
+func StartTLS(t testing.TB, clients bool) *Server {
+	t.Helper()
+	dir := t.TempDir()
+	writeCertificates(t, dir)
+	ask := "no"
+	if clients {
+		ask = "yes"
+	}
+	port := freePort(t)
+	s := &Server{t: t, port: port, tls: true, args: []string{
+		"--tls-auth-clients", ask, "--tls-ca-cert-file", filepath.Join(dir, "ca.pem"),
+		"--tls-cert-file", filepath.Join(dir, "cert.pem"), "--tls-key-file", filepath.Join(dir, "key.pem"),
+	}}
+	s.URL = fmt.Sprintf("rediss://127.0.0.1:%d?ca=%s", port, filepath.Join(dir, "ca.pem"))
+	if clients {
+		s.URL += fmt.Sprintf("&cert=%s&key=%s", filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"))
+	}
+	s.Run()
+	t.Cleanup(s.Kill)
+	return s
+}
+
+// freePort finds a port that nobody listens on.
+func freePort(t testing.TB) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
 }
 
 // program finds the server's binary.
@@ -53,7 +83,11 @@ func program(t testing.TB) string {
 // Run starts the server, again after Kill: it is empty then.
 func (s *Server) Run() {
 	s.t.Helper()
-	args := append([]string{"--port", strconv.Itoa(s.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"}, s.args...)
+	port := []string{"--port", strconv.Itoa(s.port)}
+	if s.tls {
+		port = []string{"--port", "0", "--tls-port", strconv.Itoa(s.port)}
+	}
+	args := append(append(port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"), s.args...)
 	s.cmd = exec.Command(program(s.t), args...)
 	s.cmd.Dir = s.t.TempDir()
 	if err := s.cmd.Start(); err != nil {
