@@ -66,7 +66,7 @@ const layers = `
 	bench, server, sched, tokenizer, record < bench/pressure;
 	engine, sample, llm < bench/cache;
 	bench, bench/pressure, bench/cache, golden, server, sim, quire, config < cmd/quire;
-	cpu/gen;
+	tensor < cpu/gen;
 
 	# The core decides and never acts: no goroutine, clock, random source, I/O or logging (DESIGN: purity).
 	time, sync, sync/atomic, context, os, io, io/fs, net, net/http, log, log/slog, math/rand, math/rand/v2, crypto/rand,

@@ -19,4 +19,7 @@ const (
 	Q4_K = tensor.Q4_K
 	Q5_K = tensor.Q5_K
 	Q6_K = tensor.Q6_K
+
+	IQ4_NL = tensor.IQ4_NL
+	MXFP4  = tensor.MXFP4
 )

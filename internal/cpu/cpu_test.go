@@ -47,7 +47,7 @@ func normals(r *rand.Rand, n int) []float32 {
 // packTypes are the types Pack takes, floats first.
 var packTypes = []tensor.DType{
 	tensor.F32, tensor.F16, tensor.BF16, tensor.Q8_0, tensor.Q4_0, tensor.Q4_1, tensor.Q5_0, tensor.Q5_1,
-	tensor.Q4_K, tensor.Q5_K, tensor.Q6_K,
+	tensor.Q4_K, tensor.Q5_K, tensor.Q6_K, tensor.IQ4_NL, tensor.MXFP4,
 }
 
 // halfAt lists where the blocks of a type hold half-precision scales.
@@ -87,6 +87,12 @@ func randomWeights(r *rand.Rand, t tensor.DType, rows, cols int) []byte {
 	}
 	for i := range b {
 		b[i] = byte(r.Uint32())
+	}
+	if t == tensor.MXFP4 {
+		for i := 0; i < len(b); i += t.BlockBytes() {
+			b[i] = uint8(118 + r.IntN(8))
+		}
+		return b
 	}
 	for i := 0; i < len(b); i += t.BlockBytes() {
 		for _, at := range halfAt(t) {

@@ -74,6 +74,9 @@ func (l layout) number(block []byte, lane, column int) uint8 {
 		high := block[256+g/perByte*64+at] >> (g % perByte * bits) & (1<<bits - 1)
 		n |= high << 4
 	}
+	if l.codes != nil {
+		return l.codes[n]
+	}
 	return n
 }
 
@@ -99,6 +102,8 @@ func blockScales(p panels, b int) (scale, minimum [lanes]float32) {
 	for lane := range lanes {
 		scale[lane] = half(0, lane)
 		switch p.layout.kind {
+		case kindM4:
+			scale[lane] = tensor.BF16ToF32(binary.LittleEndian.Uint16(record[2*lane:]))
 		case kindQ8Min, kindQ4Min, kindQ5Min:
 			minimum[lane] = half(32, lane)
 		case kindQ8K, kindQ4K, kindQ5K:

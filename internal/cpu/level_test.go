@@ -63,7 +63,7 @@ func TestLevelsMatMul(t *testing.T) {
 	for _, level := range fastLevels(t) {
 		d := newDevice(t, level, 1)
 		for _, typ := range packTypes {
-			for rows := 1; rows <= 50; rows++ {
+			for rows := 1; rows <= 70; rows++ {
 				c := matmulCase{typ: typ, rows: rows, outputs: 1 + rows*7%35, cols: 256 * (1 + rows%9/8)}
 				if typ.BlockElements() != 256 {
 					c.cols = 32 * (1 + rows%5)

@@ -42,6 +42,8 @@ const (
 	kindQ8    kind = iota // bytes, weight = scale·(byte - 128); also unpacked Q4 and Q5
 	kindQ4                // nibbles, weight = scale·(nibble - 8)
 	kindQ5                // 5 bits, weight = scale·(number - 16)
+	kindN4                // nibbles that stand for the codes of IQ4_NL, weight = scale·(code - 128); unpacked it is Q8
+	kindM4                // nibbles that stand for the codes of MXFP4, weight = scale·(code - 16), bfloat16 scales
 	kindQ8Min             // bytes, weight = scale·byte + min: unpacked Q4Min and Q5Min
 	kindQ4Min             // nibbles, weight = scale·nibble + min
 	kindQ5Min             // 5 bits, the same
@@ -64,8 +66,9 @@ const (
 // groups, bits 2g and 2g+1 of a byte of the first belonging to group g, of the second to group g+4. Float formats have
 // [column][16 rows].
 //
-// Scales: [block]{scale [16]f16}, with a minimum [block]{scale [16]f16, min [16]f16}; the k-quants, whose blocks come
-// in eights, have [8 blocks]{d [16]f16, dmin [16]f16, [block]{scale [16]uint8, min [16]uint8}}, and Q6_K has
+// Scales: [block]{scale [16]f16}, in MXFP4 bf16 for their range, with a minimum [block]{scale [16]f16, min [16]f16};
+// the k-quants, whose blocks come in eights, have
+// [8 blocks]{d [16]f16, dmin [16]f16, [block]{scale [16]uint8, min [16]uint8}}, and Q6_K has
 // [8 blocks]{d [16]f16, [half block][16]int8}.
 type layout struct {
 	kind        kind
@@ -74,21 +77,35 @@ type layout struct {
 	blockBytes  int // of the numbers of 32 columns (of one column in float formats)
 	scaleBlocks int // blocks that share a record of scales; 0 in float formats
 	scaleBytes  int // of that record
+
+	codes *[16]uint8 // what the numbers stand for, or nil if for themselves
 }
 
 // layouts is indexed by kind. It never changes.
 var layouts = [kindCount]layout{
-	kindQ8:    {kindQ8, 8, 128, 512, 1, 32},
-	kindQ4:    {kindQ4, 4, 8, 256, 1, 32},
-	kindQ5:    {kindQ5, 5, 16, 320, 1, 32},
-	kindQ4Min: {kindQ4Min, 4, 0, 256, 1, 64},
-	kindQ5Min: {kindQ5Min, 5, 0, 320, 1, 64},
-	kindQ4K:   {kindQ4K, 4, 0, 256, 8, 64 + 8*32},
-	kindQ5K:   {kindQ5K, 5, 0, 320, 8, 64 + 8*32},
-	kindQ6K:   {kindQ6K, 6, 32, 384, 8, 32 + 16*16},
-	kindF32:   {kindF32, 32, 0, 64, 0, 0},
-	kindF16:   {kindF16, 16, 0, 32, 0, 0},
-	kindBF16:  {kindBF16, 16, 0, 32, 0, 0},
+	kindQ8:    {kindQ8, 8, 128, 512, 1, 32, nil},
+	kindQ4:    {kindQ4, 4, 8, 256, 1, 32, nil},
+	kindQ5:    {kindQ5, 5, 16, 320, 1, 32, nil},
+	kindN4:    {kindN4, 4, 128, 256, 1, 32, codesOf(tensor.IQ4_NL, 128)},
+	kindM4:    {kindM4, 4, 16, 256, 1, 32, codesOf(tensor.MXFP4, 16)},
+	kindQ4Min: {kindQ4Min, 4, 0, 256, 1, 64, nil},
+	kindQ5Min: {kindQ5Min, 5, 0, 320, 1, 64, nil},
+	kindQ4K:   {kindQ4K, 4, 0, 256, 8, 64 + 8*32, nil},
+	kindQ5K:   {kindQ5K, 5, 0, 320, 8, 64 + 8*32, nil},
+	kindQ6K:   {kindQ6K, 6, 32, 384, 8, 32 + 16*16, nil},
+	kindF32:   {kindF32, 32, 0, 64, 0, 0, nil},
+	kindF16:   {kindF16, 16, 0, 32, 0, 0, nil},
+	kindBF16:  {kindBF16, 16, 0, 32, 0, 0, nil},
+}
+
+// codesOf returns a format's codebook as unsigned numbers.
+func codesOf(t tensor.DType, offset int) *[16]uint8 {
+	var codes [16]uint8
+	book, _ := tensor.Codebook(t)
+	for i, v := range book {
+		codes[i] = uint8(int(v) + offset)
+	}
+	return &codes
 }
 
 func (k kind) isFloat() bool { return k >= kindF32 }
@@ -100,7 +117,7 @@ func (k kind) hasHalves() bool { return k == kindQ6K || k == kindB6K }
 // unpacked is the layout with a byte for each number.
 func (l layout) unpacked() layout {
 	switch l.kind {
-	case kindQ4, kindQ5:
+	case kindQ4, kindQ5, kindN4:
 		l.kind = kindQ8
 	case kindQ4Min, kindQ5Min:
 		l.kind = kindQ8Min
@@ -109,7 +126,7 @@ func (l layout) unpacked() layout {
 	case kindQ6K:
 		l.kind = kindB6K
 	}
-	l.bits, l.blockBytes = 8, 512
+	l.bits, l.blockBytes, l.codes = 8, 512, nil
 	return l
 }
 
@@ -159,6 +176,10 @@ func kindOf(t tensor.DType) (kind, error) {
 		return kindQ5K, nil
 	case tensor.Q6_K:
 		return kindQ6K, nil
+	case tensor.IQ4_NL:
+		return kindN4, nil
+	case tensor.MXFP4:
+		return kindM4, nil
 	}
 	return 0, fmt.Errorf("weights of %v have no kernel", t)
 }

@@ -92,6 +92,12 @@ func unpackBlock(t tensor.DType, q *[256]uint8, record []byte, lane int, src []b
 	case tensor.Q4_0:
 		half(0, src)
 		nibbles(q[:], src[2:18])
+	case tensor.IQ4_NL:
+		half(0, src)
+		nibbles(q[:], src[2:18])
+	case tensor.MXFP4:
+		binary.LittleEndian.PutUint16(record[2*lane:], tensor.F32ToBF16(tensor.HalfE8M0(src[0]))) // exact
+		nibbles(q[:], src[1:17])
 	case tensor.Q4_1:
 		half(0, src)
 		half(32, src[2:])

@@ -12,6 +12,12 @@ func blocksQ4AVX2(c *blockCall)
 func blocksQ5AVX2(c *blockCall)
 
 //go:noescape
+func blocksN4AVX2(c *blockCall)
+
+//go:noescape
+func blocksM4AVX2(c *blockCall)
+
+//go:noescape
 func blocksQ8MinAVX2(c *blockCall)
 
 //go:noescape
@@ -103,6 +109,9 @@ func unpack5AVX2(c *unpackCall)
 
 //go:noescape
 func unpack6AVX2(c *unpackCall)
+
+//go:noescape
+func unpackN4AVX2(c *unpackCall)
 
 //go:noescape
 func mergeAVX2(a, b, top, sum, partTop, partSum *float32, n int)

@@ -12,6 +12,12 @@ func blocksQ4AVX512(c *blockCall)
 func blocksQ5AVX512(c *blockCall)
 
 //go:noescape
+func blocksN4AVX512(c *blockCall)
+
+//go:noescape
+func blocksM4AVX512(c *blockCall)
+
+//go:noescape
 func blocksQ8MinAVX512(c *blockCall)
 
 //go:noescape
@@ -103,6 +109,9 @@ func unpack5AVX512(c *unpackCall)
 
 //go:noescape
 func unpack6AVX512(c *unpackCall)
+
+//go:noescape
+func unpackN4AVX512(c *unpackCall)
 
 //go:noescape
 func mergeAVX512(a, b, top, sum, partTop, partSum *float32, n int)

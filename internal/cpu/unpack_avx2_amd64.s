@@ -340,6 +340,94 @@ block_3:
 	VZEROUPPER
 	RET
 
+// unpackN4AVX2 unpacks c.blocks blocks.
+// func unpackN4AVX2(c *unpackCall)
+TEXT ·unpackN4AVX2(SB), NOSPLIT, $0-8
+	MOVQ c+0(FP), BX
+	MOVQ unpackCall_dst(BX), DI
+	MOVQ unpackCall_numbers(BX), SI
+	MOVQ unpackCall_blocks(BX), CX
+	VMOVDQU codes_IQ4_NL<>(SB), Y5
+block_4:
+	VMOVDQU (SI), Y0
+	VPAND c_lowNibbles<>(SB), Y0, Y0
+	VPSHUFB Y0, Y5, Y0
+	VMOVDQU Y0, (DI)
+	VMOVDQU 32(SI), Y0
+	VPAND c_lowNibbles<>(SB), Y0, Y0
+	VPSHUFB Y0, Y5, Y0
+	VMOVDQU Y0, 32(DI)
+	VMOVDQU 64(SI), Y0
+	VPAND c_lowNibbles<>(SB), Y0, Y0
+	VPSHUFB Y0, Y5, Y0
+	VMOVDQU Y0, 64(DI)
+	VMOVDQU 96(SI), Y0
+	VPAND c_lowNibbles<>(SB), Y0, Y0
+	VPSHUFB Y0, Y5, Y0
+	VMOVDQU Y0, 96(DI)
+	VMOVDQU 128(SI), Y0
+	VPAND c_lowNibbles<>(SB), Y0, Y0
+	VPSHUFB Y0, Y5, Y0
+	VMOVDQU Y0, 128(DI)
+	VMOVDQU 160(SI), Y0
+	VPAND c_lowNibbles<>(SB), Y0, Y0
+	VPSHUFB Y0, Y5, Y0
+	VMOVDQU Y0, 160(DI)
+	VMOVDQU 192(SI), Y0
+	VPAND c_lowNibbles<>(SB), Y0, Y0
+	VPSHUFB Y0, Y5, Y0
+	VMOVDQU Y0, 192(DI)
+	VMOVDQU 224(SI), Y0
+	VPAND c_lowNibbles<>(SB), Y0, Y0
+	VPSHUFB Y0, Y5, Y0
+	VMOVDQU Y0, 224(DI)
+	VMOVDQU (SI), Y0
+	VPSRLW $4, Y0, Y0
+	VPAND c_lowNibbles<>(SB), Y0, Y0
+	VPSHUFB Y0, Y5, Y0
+	VMOVDQU Y0, 256(DI)
+	VMOVDQU 32(SI), Y0
+	VPSRLW $4, Y0, Y0
+	VPAND c_lowNibbles<>(SB), Y0, Y0
+	VPSHUFB Y0, Y5, Y0
+	VMOVDQU Y0, 288(DI)
+	VMOVDQU 64(SI), Y0
+	VPSRLW $4, Y0, Y0
+	VPAND c_lowNibbles<>(SB), Y0, Y0
+	VPSHUFB Y0, Y5, Y0
+	VMOVDQU Y0, 320(DI)
+	VMOVDQU 96(SI), Y0
+	VPSRLW $4, Y0, Y0
+	VPAND c_lowNibbles<>(SB), Y0, Y0
+	VPSHUFB Y0, Y5, Y0
+	VMOVDQU Y0, 352(DI)
+	VMOVDQU 128(SI), Y0
+	VPSRLW $4, Y0, Y0
+	VPAND c_lowNibbles<>(SB), Y0, Y0
+	VPSHUFB Y0, Y5, Y0
+	VMOVDQU Y0, 384(DI)
+	VMOVDQU 160(SI), Y0
+	VPSRLW $4, Y0, Y0
+	VPAND c_lowNibbles<>(SB), Y0, Y0
+	VPSHUFB Y0, Y5, Y0
+	VMOVDQU Y0, 416(DI)
+	VMOVDQU 192(SI), Y0
+	VPSRLW $4, Y0, Y0
+	VPAND c_lowNibbles<>(SB), Y0, Y0
+	VPSHUFB Y0, Y5, Y0
+	VMOVDQU Y0, 448(DI)
+	VMOVDQU 224(SI), Y0
+	VPSRLW $4, Y0, Y0
+	VPAND c_lowNibbles<>(SB), Y0, Y0
+	VPSHUFB Y0, Y5, Y0
+	VMOVDQU Y0, 480(DI)
+	ADDQ $256, SI
+	ADDQ $512, DI
+	DECQ CX
+	JNZ block_4
+	VZEROUPPER
+	RET
+
 DATA c_lowNibbles<>+0(SB)/8, $0x0f0f0f0f0f0f0f0f
 DATA c_lowNibbles<>+8(SB)/8, $0x0f0f0f0f0f0f0f0f
 DATA c_lowNibbles<>+16(SB)/8, $0x0f0f0f0f0f0f0f0f
@@ -367,3 +455,12 @@ DATA c_bits45<>+40(SB)/8, $0x3030303030303030
 DATA c_bits45<>+48(SB)/8, $0x3030303030303030
 DATA c_bits45<>+56(SB)/8, $0x3030303030303030
 GLOBL c_bits45<>(SB), RODATA|NOPTR, $64
+DATA codes_IQ4_NL<>+0(SB)/8, $0x766a5d4f3f2d1801
+DATA codes_IQ4_NL<>+8(SB)/8, $0xf1d9c5b5a6998d81
+DATA codes_IQ4_NL<>+16(SB)/8, $0x766a5d4f3f2d1801
+DATA codes_IQ4_NL<>+24(SB)/8, $0xf1d9c5b5a6998d81
+DATA codes_IQ4_NL<>+32(SB)/8, $0x766a5d4f3f2d1801
+DATA codes_IQ4_NL<>+40(SB)/8, $0xf1d9c5b5a6998d81
+DATA codes_IQ4_NL<>+48(SB)/8, $0x766a5d4f3f2d1801
+DATA codes_IQ4_NL<>+56(SB)/8, $0xf1d9c5b5a6998d81
+GLOBL codes_IQ4_NL<>(SB), RODATA|NOPTR, $64

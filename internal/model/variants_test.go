@@ -101,6 +101,7 @@ func TestTypes(t *testing.T) {
 	}
 	for _, typ := range []tensor.DType{
 		tensor.F16, tensor.BF16, tensor.Q8_0, tensor.Q4_0, tensor.Q4_1, tensor.Q5_0, tensor.Q5_1, tensor.Q4_K, tensor.Q5_K, tensor.Q6_K,
+		tensor.IQ4_NL, tensor.MXFP4,
 	} {
 		t.Run(typ.String(), func(t *testing.T) {
 			f := open(t, modeltest.Write(t, modeltest.Spec{Type: typ, Hidden: 256, FFN: 512, Heads: 4, KVHeads: 2, HeadDim: 64}))

@@ -73,7 +73,7 @@ var formats = [...]format{
 	IQ2_XS:  {"IQ2_XS", 256, 74, nil},
 	IQ3_XXS: {"IQ3_XXS", 256, 98, nil},
 	IQ1_S:   {"IQ1_S", 256, 50, nil},
-	IQ4_NL:  {"IQ4_NL", 32, 18, nil},
+	IQ4_NL:  {"IQ4_NL", 32, 18, dequantizeIQ4_NL},
 	IQ3_S:   {"IQ3_S", 256, 110, nil},
 	IQ2_S:   {"IQ2_S", 256, 82, nil},
 	IQ4_XS:  {"IQ4_XS", 256, 136, nil},
@@ -86,7 +86,7 @@ var formats = [...]format{
 	BF16:    {"BF16", 1, 2, dequantizeBF16},
 	TQ1_0:   {"TQ1_0", 256, 54, nil},
 	TQ2_0:   {"TQ2_0", 256, 66, nil},
-	MXFP4:   {"MXFP4", 32, 17, nil},
+	MXFP4:   {"MXFP4", 32, 17, dequantizeMXFP4},
 }
 
 // format returns the table's entry; the zero format for a number that is not in the table.

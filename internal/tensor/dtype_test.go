@@ -100,7 +100,7 @@ func TestDequantizeRefuses(t *testing.T) {
 
 // BenchmarkDequantize stands for the embedding lookup of one token: a row of 2048.
 func BenchmarkDequantize(b *testing.B) {
-	for _, t := range []DType{F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K, Q6_K} {
+	for _, t := range []DType{F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K, Q6_K, IQ4_NL, MXFP4} {
 		b.Run(t.String(), func(b *testing.B) {
 			dst := make([]float32, 2048)
 			size, err := RowBytes(t, len(dst))

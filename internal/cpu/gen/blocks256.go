@@ -14,6 +14,7 @@ const (
 	yProduct = 2  // and 3
 	yScale   = 4  // Q6_K: first half
 	yMin     = 5  // Q6_K: second half
+	yCodes   = 5  // what nibbles stand for, in formats that have no minimum
 	ySum     = 8  // Y8–Y11: 16-bit or 32-bit sums of up to four rows
 	yHalf    = 10 // Q6_K, which takes two rows: the first half's products
 	yAcc     = 12 // Y12–Y15: accumulators
@@ -33,6 +34,10 @@ func (k blockKind) heights256() []int {
 // wordGroups is the number of groups whose products are added in 16 bits.
 func (k blockKind) wordGroups() int {
 	switch {
+	case k.codes.offset == 128:
+		return 1
+	case k.codes.offset > 0:
+		return 4 // numbers below 32, as of 5 bits
 	case k.bits == 4:
 		return 8
 	case k.halves:
@@ -61,6 +66,7 @@ func blocks%sAVX2(c *blockCall)`, kind.name, kind.name))
 		f.op("MOVQ", "R13", "R12")
 		f.op("SHLQ", "$3", "R12")
 		f.op("MOVQ", "blockCall_panels(BX)", "R15")
+		kind.codes.load256(f)
 		f.op("MOVQ", "blockCall_rows(BX)", "AX")
 		heights := kind.heights256()
 		labels := make([]string, len(heights))
@@ -192,6 +198,10 @@ func (p halfPanels) scales(half int) {
 		p.op("VCVTPH2PS", mem(16*half, "DX"), y(yScale))
 		p.op("VCVTPH2PS", mem(32+16*half, "DX"), y(yMin))
 		p.op("ADDQ", "$64", "DX")
+	case k.wide:
+		p.op("VPMOVZXWD", mem(16*half, "DX"), y(yScale))
+		p.op("VPSLLD", "$16", y(yScale), y(yScale))
+		p.op("ADDQ", "$32", "DX")
 	default:
 		p.op("VCVTPH2PS", mem(16*half, "DX"), y(yScale))
 		p.op("ADDQ", "$32", "DX")
@@ -206,6 +216,7 @@ func (p halfPanels) dot(half, first, n int) {
 		g := first + i
 		w, magnitude := y(yWeight), y(yWeight+1)
 		group256(p.file, k.bits, g, half, w, y(yProduct))
+		k.codes.lookup256(p.file, w)
 		if per == 1 {
 			p.op("VPXOR", p.float("offset128", 0x80808080), w, w)
 			p.op("VPABSB", w, magnitude)

@@ -1,6 +1,10 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/quire-ai/quire/internal/tensor"
+)
 
 // blockKind is what the inner loop must know of a layout of weights (see layout in package cpu).
 type blockKind struct {
@@ -9,12 +13,22 @@ type blockKind struct {
 	min    bool   // the format has a minimum; else its unsigned numbers are offset
 	k      bool   // scales are products of d and 8-bit scales, in records of eight blocks
 	halves bool   // two scales a block: Q6_K
+	codes  codes  // what the numbers stand for, if not for themselves
+	wide   bool   // scales are bfloat16, for their range
+}
+
+// codes are the unsigned numbers that the sixteen nibbles of a format stand for.
+type codes struct {
+	format tensor.DType // 0 for none
+	offset int          // added to make them unsigned
 }
 
 var blockKinds = []blockKind{
 	{name: "Q8", bits: 8},
 	{name: "Q4", bits: 4},
 	{name: "Q5", bits: 5},
+	{name: "N4", bits: 4, codes: codes{tensor.IQ4_NL, 128}},
+	{name: "M4", bits: 4, codes: codes{tensor.MXFP4, 16}, wide: true},
 	{name: "Q8Min", bits: 8, min: true},
 	{name: "Q4Min", bits: 4, min: true},
 	{name: "Q5Min", bits: 5, min: true},
@@ -51,6 +65,7 @@ const (
 	zWeights = 0  // Z0–Z7: group g of the block's weights
 	zScale   = 8  // weights' scales; Q6_K: those of the first half
 	zMin     = 9  // weights' minima; Q6_K: scales of the second half
+	zCodes   = 9  // what nibbles stand for, in formats that have no minimum
 	zD       = 10 // k-quants: d of the record
 	zDMin    = 11 // k-quants: dmin of the record
 	zMask    = 12 // 0x0f bytes
@@ -87,6 +102,7 @@ func blocks%sAVX512(c *blockCall)`, k.name, k.name))
 			f.op("MOVL", "$0x0f0f0f0f", "AX")
 			f.op("VPBROADCASTD", "AX", z(zMask))
 		}
+		k.codes.load512(f)
 		f.op("MOVQ", "blockCall_rows(BX)", "AX")
 		labels := make([]string, len(heights))
 		for i, h := range heights {
@@ -177,6 +193,7 @@ func (k blockKind) block(f *file, h int) {
 	f.op("ADDQ", imm(all), "AX") // a panel's numbers and scales, which follow one another, in equal steps
 	f.place(near)
 	numbers512(f, k.bits, zMask)
+	k.codes.lookup512(f)
 	f.op("ADDQ", imm(bytes), "SI")
 	k.scales(f)
 	if k.halves {
@@ -223,6 +240,10 @@ func (k blockKind) scales(f *file) {
 		f.op("VCVTPH2PS", "(DX)", z(zScale))
 		f.op("VCVTPH2PS", "32(DX)", z(zMin))
 		f.op("ADDQ", "$64", "DX")
+	case k.wide:
+		f.op("VPMOVZXWD", "(DX)", z(zScale))
+		f.op("VPSLLD", "$16", z(zScale), z(zScale))
+		f.op("ADDQ", "$32", "DX")
 	default:
 		f.op("VCVTPH2PS", "(DX)", z(zScale))
 		f.op("ADDQ", "$32", "DX")

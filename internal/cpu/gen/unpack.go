@@ -1,6 +1,10 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/quire-ai/quire/internal/tensor"
+)
 
 // numbers512 emits the loading of a block's numbers from (SI) into Z0–Z7, one group each. For fewer than 8 bits, Z14 and
 // Z15 are used beside and register mask holds 0x0f bytes; 4 bits cost 12 operations, 5 and 6 bits 27 and 26.
@@ -51,9 +55,13 @@ func highMask(f *file, bits int) string {
 // unpack writes the unpacking of a panel's numbers into bytes.
 func unpack(v vector) []byte {
 	f := newFile("Unpacking of weights of 4 to 6 bits into bytes.")
-	for _, bits := range []int{4, 5, 6} {
-		f.text(fmt.Sprintf("unpack%d%s", bits, v.suffix), 8, fmt.Sprintf(`unpack%d%s unpacks c.blocks blocks.
-func unpack%d%s(c *unpackCall)`, bits, v.suffix, bits, v.suffix))
+	for _, u := range []struct {
+		name  string
+		bits  int
+		codes codes
+	}{{"4", 4, codes{}}, {"5", 5, codes{}}, {"6", 6, codes{}}, {"N4", 4, codes{tensor.IQ4_NL, 128}}} {
+		name := "unpack" + u.name + v.suffix
+		f.text(name, 8, fmt.Sprintf("%s unpacks c.blocks blocks.\nfunc %s(c *unpackCall)", name, name))
 		f.op("MOVQ", "c+0(FP)", "BX")
 		f.op("MOVQ", "unpackCall_dst(BX)", "DI")
 		f.op("MOVQ", "unpackCall_numbers(BX)", "SI")
@@ -62,22 +70,27 @@ func unpack%d%s(c *unpackCall)`, bits, v.suffix, bits, v.suffix))
 		if v.bits == 512 {
 			f.op("MOVL", "$0x0f0f0f0f", "AX")
 			f.op("VPBROADCASTD", "AX", z(12))
+			u.codes.load512(f)
+		} else {
+			u.codes.load256(f)
 		}
 		f.place(loop)
 		if v.bits == 512 {
-			numbers512(f, bits, 12)
+			numbers512(f, u.bits, 12)
+			u.codes.lookup512(f)
 			for g := range 8 {
 				f.op("VMOVDQU64", z(g), mem(64*g, "DI"))
 			}
 		} else {
 			for g := range 8 {
 				for half := range 2 {
-					group256(f, bits, g, half, y(0), y(1))
+					group256(f, u.bits, g, half, y(0), y(1))
+					u.codes.lookup256(f, y(0))
 					f.op("VMOVDQU", y(0), mem(64*g+32*half, "DI"))
 				}
 			}
 		}
-		f.op("ADDQ", imm(64*bits), "SI")
+		f.op("ADDQ", imm(64*u.bits), "SI")
 		f.op("ADDQ", "$512", "DI")
 		f.op("DECQ", "CX")
 		f.op("JNZ", loop)

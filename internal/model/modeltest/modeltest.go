@@ -227,6 +227,10 @@ func (b *builder) blocks(t tensor.DType, n int, deviation float64) []byte {
 		case tensor.Q5_K:
 			scale(0, 1.0/9.2/32)
 			scale(2, 15.5/9.2/32)
+		case tensor.IQ4_NL:
+			scale(0, 1.0/70)
+		case tensor.MXFP4: // a power of two
+			block[0] = uint8(128 + math.Round(math.Log2(deviation/5.8)))
 		case tensor.Q6_K:
 			scale(208, 1.0/18.4/74)
 		default:
