@@ -81,7 +81,7 @@ func (s *Scheduler) auditRequest(r *request) error {
 
 // checkProgress is invariant 7: a plan is never empty while a request could run and nothing is in flight.
 func (s *Scheduler) checkProgress() {
-	if !s.plan.Idle() || len(s.inFlight) > 0 || s.pause != Unpaused || s.preemptedInPass {
+	if !s.plan.Idle() || len(s.inFlight) > 0 || s.pause != Unpaused || s.short {
 		return
 	}
 	if s.awaitsOutside() || len(s.failedGrammar) > 0 {

@@ -56,7 +56,7 @@ func (f *fingerprint) flags(fs ...bool) {
 func (f *fingerprint) request(r *request) {
 	f.num(int(r.seq), int(r.state), r.computed, len(r.tokens), r.placeholders, r.inFlight, r.stale, r.discard, len(r.spec))
 	f.num(int(r.load), min(r.loaded, 3), int(r.grammar), min(r.preemptions, 1), r.table.Registered(0))
-	f.flags(r.prefillChunk, r.prefilling, r.sending, r.yielded, r.draining, r.deferred)
+	f.flags(r.prefillChunk, r.prefilling, r.sending, r.yielded, r.deferred)
 	for g := range f.s.cache.Groups() {
 		f.table(r.table.Blocks(g, 0))
 	}

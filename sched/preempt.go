@@ -2,6 +2,50 @@ package sched
 
 import "github.com/quire-ai/quire/kv"
 
+// allocateRunning gives the running request r slots for its next n tokens. Where blocks run out it preempts others, and in
+// the end r itself: then it returns false.
+//
+// A victim whose blocks a step in flight still writes makes no room now, nor would the next one, and one shortage would
+// preempt everybody (vLLM #49674). So none is taken while the blocks of an earlier one are still to come back; r waits for
+// them. A request that ran into the blocks of parked ones before waits too, for its own step to retire: see reclaim.
+func (s *Scheduler) allocateRunning(r *request, n int) bool {
+	for !s.allocate(allocation{r: r, n: n, lookahead: s.cfg.lookahead()}) {
+		s.short = true
+		victim, at := s.victim()
+		if s.fenced() && victim.inFlight > 0 && (len(s.fence.groups) > 0 || victim == r && r.yielded) {
+			s.byRule(RuleWaitForFence, r, "waits for blocks that a step in flight still writes")
+			return false
+		}
+		if victim == r && s.reclaim(r) {
+			continue
+		}
+		s.running = append(s.running[:at], s.running[at+1:]...)
+		s.withdraw(victim)
+		s.preempt(victim)
+		s.plan.Preempted = append(s.plan.Preempted, victim.ID)
+		if victim == r {
+			return false
+		}
+	}
+	return true
+}
+
+// victim returns the request to preempt next and its place in the running list: under FCFS the youngest, under
+// Priority the least urgent, the first of equals.
+func (s *Scheduler) victim() (*request, int) {
+	at := len(s.running) - 1
+	if s.cfg.Policy == Priority {
+		at = 0
+		for i, r := range s.running {
+			v := s.running[at]
+			if r.Priority > v.Priority || r.Priority == v.Priority && r.Arrival > v.Arrival {
+				at = i
+			}
+		}
+	}
+	return s.running[at], at
+}
+
 // preempt takes a request's blocks. The caller has taken it out of the running list. Its output tokens are kept; when
 // it resumes, prompt and outputs are computed again, as far as they are not cached. It goes to the front of the
 // waiting queue: several victims of one step, taken youngest first, end up there in their old order.
@@ -52,14 +96,6 @@ func (s *Scheduler) release(r *request) {
 // fenced tells whether released blocks wait for the steps in flight. One device runs steps in order, so a block that a
 // later step writes was left alone by then; a connector's transfers keep no such order (vLLM #45357).
 func (s *Scheduler) fenced() bool { return s.cfg.Connector != nil && s.cfg.depth() > 1 }
-
-// drainFirst puts off the preemption of a victim whose blocks would come back only when steps in flight have retired: it
-// would make no room now, nor would the next victim, and one shortage would preempt everybody (vLLM #49674). The victim is
-// not planned until its steps have retired; then it gives its blocks up at once.
-func (s *Scheduler) drainFirst(victim *request) {
-	victim.draining = true
-	s.byRule(RuleDrainFirst, victim, "is drained before it is preempted")
-}
 
 // fence holds blocks that were released while steps in flight may still write them.
 type fence struct {

@@ -10,7 +10,7 @@ import "fmt"
 // stuck tells whether the plan is empty, nothing runs, somebody waits, and no event can still come from outside.
 func (s *Scheduler) stuck() bool {
 	return s.plan.Idle() && len(s.plan.Loads) == 0 && len(s.running) == 0 && s.pause == Unpaused &&
-		s.waiting.len()+s.deferred.len() > 0 && !s.preemptedInPass && !s.askedToWait && !s.awaitsOutside()
+		s.waiting.len()+s.deferred.len() > 0 && !s.short && !s.askedToWait && !s.awaitsOutside()
 }
 
 // awaitsOutside tells whether an event that can free blocks or unpark a request is still to come.
@@ -122,7 +122,7 @@ func (s *Scheduler) startOver(r *request, rule Rule) {
 // loads done. The first time it preempts itself, as upstream does, and the parked ones may go first. If it then runs into
 // their blocks again, it would do so for ever: now the least urgent of them gives its blocks up.
 func (s *Scheduler) reclaim(r *request) bool {
-	if len(s.running) > 1 || s.awaitsOutside() || s.cfg.TestOnlyFault == FaultNoReclaim {
+	if len(s.running) > 1 || s.cfg.TestOnlyFault == FaultNoReclaim {
 		return false
 	}
 	var least *request
@@ -134,8 +134,9 @@ func (s *Scheduler) reclaim(r *request) bool {
 	if least == nil {
 		return false
 	}
-	if !r.yielded {
-		r.yielded = true
+	again := r.yielded
+	r.yielded = true
+	if !again || s.awaitsOutside() {
 		return false
 	}
 	if least.state == WaitingForRemoteKVs {

@@ -67,8 +67,7 @@ type request struct {
 
 	since          float64 // when it came into its state, by the clock of the last Schedule
 	deferred       bool    // the connector's last answer was "ask later"
-	yielded        bool    // it preempted itself once though nothing else ran: see reclaim
-	draining       bool    // not planned while steps in flight write its blocks: it is the next victim
+	yielded        bool    // it preempted itself once for blocks that parked requests hold: see reclaim
 	spoiled        bool    // some of its blocks turned out bad in the step that is being taken in
 	spoiledFatally bool    // and it ends for that
 	retiring       int     // its tokens in that step, while bad blocks are looked for

@@ -28,8 +28,9 @@ const (
 	// they end first. Upstream lets others hit it meanwhile.
 	RuleBadIsBad
 
-	// RuleDrainFirst (D6): a victim whose blocks a step in flight still writes is drained before it is preempted.
-	RuleDrainFirst
+	// RuleWaitForFence (D6): of the victims whose blocks a step in flight still writes, so that preempting them makes no room
+	// now, a step takes one; then it waits for those blocks.
+	RuleWaitForFence
 )
 
 // String returns the rule's number in docs/scheduler.md.

@@ -45,14 +45,14 @@ type Scheduler struct {
 	eventsTaken   uint64     // KV events handed out
 
 	// The plan being built.
-	plan            *Plan
-	budget          int // tokens left
-	loras           []string
-	preemptedInPass bool
-	askedToWait     bool // the connector answered "ask later"
-	prefillPlanned  bool // a running request that was still in its prompt is in the plan
-	decodesOnly     bool // the running pass planned something, and nothing that was still in its prompt
-	recovering      bool // the pass that recover runs
+	plan           *Plan
+	budget         int // tokens left
+	loras          []string
+	short          bool // the running pass ran out of blocks: nobody is admitted in this step
+	askedToWait    bool // the connector answered "ask later"
+	prefillPlanned bool // a running request that was still in its prompt is in the plan
+	decodesOnly    bool // the running pass planned something, and nothing that was still in its prompt
+	recovering     bool // the pass that recover runs
 
 	// Memory that is used again.
 	changes []Change   // being recorded, for the plan or the event at hand

@@ -1,6 +1,10 @@
 package sched
 
-import "github.com/quire-ai/quire/internal/invariant"
+import (
+	"slices"
+
+	"github.com/quire-ai/quire/internal/invariant"
+)
 
 // Schedule makes the next plan. now is a number of the caller's clock, since the core reads none itself: it is kept as
 // the time of what happens from here on, and decides nothing.
@@ -12,7 +16,7 @@ func (s *Scheduler) Schedule(now float64) *Plan {
 	s.begin()
 	s.runningPass()
 	s.decodesOnly = !s.plan.Idle() && !s.prefillPlanned
-	if !s.preemptedInPass && s.pause == Unpaused {
+	if !s.short && s.pause == Unpaused {
 		s.waitingPass()
 	}
 	if s.stuck() && s.cfg.TestOnlyFault != FaultNoRecovery {
@@ -42,7 +46,7 @@ func (s *Scheduler) begin() {
 	s.preempted = s.preempted[:0]
 	s.loras = s.loras[:0]
 	s.cache.DropEvictions()
-	s.preemptedInPass, s.prefillPlanned, s.askedToWait = false, false, false
+	s.short, s.prefillPlanned, s.askedToWait = false, false, false
 	s.budget = s.cfg.MaxNumBatchedTokens
 	if s.pause == PausedAll {
 		s.budget = 0
@@ -54,35 +58,16 @@ func (s *Scheduler) runningPass() {
 	for i := 0; i < len(s.running) && s.budget > 0; {
 		r := s.running[i]
 		n := s.chunk(r)
-		if r.draining = r.draining && r.inFlight > 0; r.draining {
-			n = 0
-		}
 		if n <= 0 {
 			i++ // not strictly first come, first served: later ones may use the budget
 			continue
 		}
-		registered := r.table.Registered(0)
-		held := r.table.Len(0)
-		for !s.allocate(allocation{r: r, n: n, lookahead: s.cfg.lookahead()}) {
-			victim, at := s.victim()
-			if s.fenced() && victim.inFlight > 0 {
-				s.drainFirst(victim)
-				return
-			}
-			if victim == r && s.reclaim(r) {
-				continue
-			}
-			s.running = append(s.running[:at], s.running[at+1:]...)
-			if at < i {
-				i--
-			}
-			s.withdraw(victim)
-			s.preempt(victim)
-			s.preemptedInPass = true
-			s.plan.Preempted = append(s.plan.Preempted, victim.ID)
-			if victim == r {
-				return
-			}
+		registered, held := r.table.Registered(0), r.table.Len(0)
+		if !s.allocateRunning(r, n) {
+			return
+		}
+		if s.short {
+			i = slices.Index(s.running, r) // victims may have stood before it
 		}
 		p := s.planRequest(r, KindRunning, n, held)
 		p.registered = registered
@@ -109,22 +94,6 @@ func (r *request) scheduledDrafts(n int) []int32 {
 		return nil
 	}
 	return r.spec[:min(k, len(r.spec))]
-}
-
-// victim returns the request to preempt next and its place in the running list: under FCFS the youngest, under
-// Priority the least urgent, the first of equals.
-func (s *Scheduler) victim() (*request, int) {
-	at := len(s.running) - 1
-	if s.cfg.Policy == Priority {
-		at = 0
-		for i, r := range s.running {
-			v := s.running[at]
-			if r.Priority > v.Priority || r.Priority == v.Priority && r.Arrival > v.Arrival {
-				at = i
-			}
-		}
-	}
-	return s.running[at], at
 }
 
 // planRequest adds r to the plan with its next n tokens. held is the number of blocks the executor knows already.

@@ -59,6 +59,9 @@ func (s *Scheduler) spoilStep(p *Plan, ev *StepDone) {
 		p.Requests[i].r.retiring = p.Requests[i].N
 	}
 	s.badBlocks(ev.Bad)
+	if len(ev.Bad) > 0 {
+		s.discardVictims(p)
+	}
 	next, orphans := 0, false
 	for i := range p.Requests {
 		item := &p.Requests[i]
@@ -85,6 +88,20 @@ func (s *Scheduler) spoilStep(p *Plan, ev *StepDone) {
 		p.Requests[i].r.retiring = 0
 	}
 	s.forgetSince(p.Step)
+}
+
+// discardVictims handles requests that were preempted while the step was in flight that has bad blocks. What they computed
+// on is not known any more: their tokens in flight mean nothing.
+func (s *Scheduler) discardVictims(p *Plan) {
+	if !slices.ContainsFunc(p.Loads, func(l Load) bool { return !l.Async }) {
+		return // the bad blocks are of requests that were not running
+	}
+	for i := range p.Requests {
+		if r := p.Requests[i].r; r.state == Preempted && r.stale > 0 {
+			r.discardInFlight()
+			s.byRule(RuleBadIsBad, r, "its tokens in flight may come of a bad block")
+		}
+	}
 }
 
 // forgetSince takes blocks out of the prefix cache that were registered since the step began and that no request holds any
