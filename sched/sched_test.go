@@ -73,18 +73,23 @@ func (y *toy) step() bool {
 	if err := y.s.Audit(); err != nil {
 		y.t.Fatal(err)
 	}
+	idle := p.Idle()
+	y.retire(p)
+	return !idle
+}
+
+// retire returns a plan's outputs.
+func (y *toy) retire(p *sched.Plan) {
 	ev := sched.StepDone{Step: p.Step}
 	for i := range p.Requests {
 		if r := &p.Requests[i]; r.Sample {
 			ev.Outputs = append(ev.Outputs, sched.StepOutput{ID: r.ID, Tokens: []int32{int32(100 + r.Outputs)}})
 		}
 	}
-	idle := p.Idle()
 	y.apply(&ev)
 	if err := y.s.Audit(); err != nil {
 		y.t.Fatal(err)
 	}
-	return !idle
 }
 
 // drain steps until nothing is left and checks that the pool is whole.

@@ -168,6 +168,12 @@ func (s *Scheduler) TakeEvents() []kv.Event {
 	return taken
 }
 
+// PendingEvents returns the KV events that TakeEvents holds back, those of steps in flight: a view, valid until the next
+// call of Apply, Schedule or TakeEvents.
+func (s *Scheduler) PendingEvents() []kv.Event {
+	return s.cache.Events()
+}
+
 // Pool returns the block pool, for reading.
 func (s *Scheduler) Pool() *kv.Pool { return s.cache.Pool() }
 

@@ -84,11 +84,19 @@ func (l Line) stateFields(s *sched.Scheduler) {
 		st = append(st, row{v.ID, stateLetter(v.State), v.Computed, v.Known, v.Preemptions})
 	}
 	l.set("st", st)
-	var events []row
-	for _, e := range s.TakeEvents() {
-		events = append(events, eventRow(e))
+}
+
+// eventsField records the KV events since the last update, of steps in flight too: upstream announces a block when it is
+// planned. shown is the number of pending events that the last update recorded; it returns the number now.
+func (l Line) eventsField(s *sched.Scheduler, shown int) int {
+	events := s.TakeEvents()
+	pending := s.PendingEvents()
+	var rows []row
+	for _, e := range append(events, pending...)[shown:] {
+		rows = append(rows, eventRow(e))
 	}
-	setUnlessEmpty(l, "ev", events)
+	setUnlessEmpty(l, "ev", rows)
+	return len(pending)
 }
 
 func stateLetter(s sched.State) string {

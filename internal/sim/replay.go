@@ -22,6 +22,7 @@ type driver struct {
 	opsAt int             // of h.Ops
 	fifo  []flight        // batches in flight, empty ones too
 	stats sched.Counters  // at the last update
+	shown int             // KV events recorded that are still pending
 
 	text     map[sched.RequestID][]int32
 	ends     map[sched.RequestID]sched.Change
@@ -282,6 +283,7 @@ func (d *driver) update(l Line, f flight) {
 	l.lookups("pc", now.Prefix, d.stats.Prefix, now.PrefixPreempted, d.stats.PrefixPreempted)
 	l.lookups("xpc", now.External, d.stats.External, now.ExternalPreempted, d.stats.ExternalPreempted)
 	d.stats = now
+	d.shown = l.eventsField(d.s, d.shown)
 	if len(rep.received)+len(rep.sent)+len(rep.bad) > 0 {
 		d.progress = true
 	}

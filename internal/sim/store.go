@@ -87,7 +87,7 @@ func (st *store) begin(l sched.Load) {
 	var bad []kv.BlockID
 	if e.loads <= times {
 		for _, i := range e.FailBlocks {
-			if i < len(l.Blocks) && (!st.onlyLoaded || (i+1)*st.blockSize > l.From) {
+			if i < len(l.Blocks) && l.Blocks[i] != kv.Null && (!st.onlyLoaded || (i+1)*st.blockSize > l.From) {
 				bad = append(bad, l.Blocks[i])
 			}
 		}
@@ -131,6 +131,7 @@ func (st *store) take() report {
 	slices.SortStableFunc(rep.received, byID)
 	slices.SortStableFunc(rep.sent, byID)
 	slices.Sort(rep.bad)
+	rep.bad = slices.Compact(rep.bad)
 	return rep
 }
 
