@@ -49,42 +49,78 @@ func hide[T any](p *T) *T {
 // aheadBytes is how far ahead of its use a weight is fetched into the second level's cache when it is used but once.
 const aheadBytes = 12288
 
-func (a *assembly) gemmBlocks(dst []float32, stride int, p panels, x tile, cols int) {
-	at := x.acts.place(x.row, 0)
+func (a *assembly) gemmBlocks(dst []float32, stride int, p panels, x tiles, cols int) {
 	numbersBytes, scalesBytes := p.layout.numbersBytes(cols), p.layout.scalesBytes(cols)
 	c := blockCall{
 		stride:      uintptr(4 * stride),
-		numbers:     unsafe.Pointer(&p.numbers[0]),
+		dstTile:     uintptr(4 * stride * tileRows),
 		numbersGap:  uintptr(p.numbersStep - numbersBytes),
 		numbersBack: uintptr(numbersBytes),
-		scales:      unsafe.Pointer(&p.scales[0]),
 		scalesGap:   uintptr(p.scalesStep - scalesBytes),
 		scalesBack:  uintptr(scalesBytes),
 		panels:      uintptr(p.count),
-		height:      uintptr(x.height),
 		blocks:      uintptr(cols / blockCols),
 	}
-	if x.row == 0 {
-		c.ahead = aheadBytes // the first tile: later ones find the weights in the cache
+	if x.rows <= tileRows {
+		if !p.near {
+			c.ahead = aheadBytes
+		}
+		a.gemmTiles(&c, dst, p, x)
+		return
 	}
-	k := p.layout.kind
-	for r := 0; r < x.height; r += int(c.rows) {
-		c.rows = uintptr(rowsOf(a.blockHeights[k], x.height-r))
+	// A panel is multiplied with all tiles while the next one is fetched into the second level's cache, half of it beside
+	// each of the first two tiles.
+	c.halved = 1
+	whole := x.part(0, x.rows/tileRows*tileRows)
+	rest := x.part(whole.rows, x.rows-whole.rows)
+	if rest.rows > 0 {
+		c.panels = 1
+	}
+	for i := 0; i < p.count; i += int(c.panels) {
+		at, panel := dst[i*lanes:], p.part(i, int(c.panels))
+		if !p.near {
+			c.ahead = uintptr(p.numbersStep)
+		}
+		a.gemmTiles(&c, at, panel, whole)
+		if rest.rows == 0 {
+			continue
+		}
+		c.ahead += c.ahead / 2
+		if whole.rows > tileRows {
+			c.ahead = 0
+		}
+		a.gemmTiles(&c, at[whole.rows*stride:], panel, rest)
+	}
+}
+
+// gemmTiles multiplies panels with whole tiles, or with one that is not; c says how the panels lie.
+func (a *assembly) gemmTiles(c *blockCall, dst []float32, p panels, x tiles) {
+	c.numbers, c.scales = unsafe.Pointer(&p.numbers[0]), unsafe.Pointer(&p.scales[0])
+	k, stride := p.layout.kind, int(c.stride)/4
+	height := min(x.rows, tileRows)
+	c.height = uintptr(height)
+	for r := 0; r < x.rows; r += int(c.rows * c.tiles) {
+		c.rows, c.tiles = uintptr(rowsOf(a.blockHeights[k], height-r%tileRows)), 1
+		if c.rows == tileRows {
+			c.tiles = uintptr(x.rows / tileRows)
+		}
+		c.left = c.tiles
+		at := x.acts.place(x.row+r, 0)
 		c.dst = unsafe.Pointer(&dst[r*stride])
-		c.q = unsafe.Pointer(&x.acts.q[(at+r)*blockCols])
-		c.scale = unsafe.Pointer(&x.acts.scale[at+r])
-		c.sum = unsafe.Pointer(&x.acts.sum[at+r])
+		c.q = unsafe.Pointer(&x.acts.q[at*blockCols])
+		c.scale = unsafe.Pointer(&x.acts.scale[at])
+		c.sum = unsafe.Pointer(&x.acts.sum[at])
 		switch p.layout.offset {
 		case 8:
-			c.offset = unsafe.Pointer(&x.acts.minus8[at+r])
+			c.offset = unsafe.Pointer(&x.acts.minus8[at])
 		case 16:
-			c.offset = unsafe.Pointer(&x.acts.minus16[at+r])
+			c.offset = unsafe.Pointer(&x.acts.minus16[at])
 		case 32:
-			c.offset = unsafe.Pointer(&x.acts.minus32[2*(at+r)])
+			c.offset = unsafe.Pointer(&x.acts.minus32[2*at])
 		case 128:
-			c.offset = unsafe.Pointer(&x.acts.bias[at+r])
+			c.offset = unsafe.Pointer(&x.acts.bias[at])
 		}
-		a.blocks[k](hide(&c))
+		a.blocks[k](hide(c))
 	}
 }
 
@@ -103,6 +139,9 @@ func (a *assembly) gemmFloats(dst []float32, stride int, w floatPanels, x floatR
 		c.ahead = aheadBytes
 	}
 	for r := 0; r < x.count; r += int(c.rows) {
+		if r > 0 {
+			c.ahead = 0
+		}
 		c.rows = uintptr(rowsOf(a.floatHeights, x.count-r))
 		c.x = unsafe.Pointer(&x.x[r*x.stride])
 		together := a.together(int(c.rows))

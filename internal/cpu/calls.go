@@ -13,14 +13,18 @@ type blockCall struct {
 	numbersBack uintptr // from the end of a panel's numbers to their beginning
 	scalesBack  uintptr
 	panels      uintptr
+	tiles       uintptr        // of as many rows, one after the other, that each panel is multiplied with
+	left        uintptr        // tiles to do: as many
+	dstTile     uintptr        // from a tile's results to those of the next
 	q           unsafe.Pointer // of the first row
 	scale       unsafe.Pointer
 	offset      unsafe.Pointer // what the unsigned weights have too much: minus8, minus32 or bias
 	sum         unsafe.Pointer
-	height      uintptr // rows of the tile
+	height      uintptr // rows of a tile
 	rows        uintptr // rows to multiply
 	blocks      uintptr
 	ahead       uintptr // prefetch so far ahead, or 0
+	halved      uintptr // not 0: half a block's weights are prefetched with each block
 }
 
 // floatCall is what the assembly of float products reads (gen/floats.go), and of which it changes table and k. All

@@ -36,9 +36,9 @@ func (m *Matrix) hasFloats() bool {
 	return false
 }
 
-// pairs adds the results of two rows of a tile for each row of dst.
-func (j *matmulJob) pairs(result []float32, stride int, t tile, column, width int) {
-	for r := 0; r < t.height; r += 2 {
+// pairs adds the results of two rows for each row of dst.
+func (j *matmulJob) pairs(result []float32, stride int, t tiles, column, width int) {
+	for r := 0; r < t.rows; r += 2 {
 		sum := result[r*stride:][:width]
 		j.d.kernels.add(sum, result[(r+1)*stride:][:width])
 		j.finish(j.dst[(t.row+r)/2*j.m.Rows+column:][:width], sum, column)

@@ -54,16 +54,17 @@ func (j *gatedJob) run(worker, chunk int) {
 	}
 }
 
-// tiles multiplies a run of each half with all rows, tile by tile.
+// tiles multiplies a run of each half with all rows.
 func (j *gatedJob) tiles(worker int, gate, up panels) {
 	stride, width := gate.count*lanes, gate.width()
-	b := j.d.buffer(worker, 2*tileRows*stride)
-	g, u := b[:tileRows*stride], b[tileRows*stride:]
-	for row := 0; row < j.x.rows; row += tileRows {
-		t := tile{acts: j.x, row: row, height: min(tileRows, j.x.rows-row)}
-		j.tile(worker, g, stride, gate, t)
-		j.tile(worker, u, stride, up, t)
-		for r := range t.height {
+	b := j.d.buffer(worker, 2*rowsAtOnce*stride)
+	g, u := b[:rowsAtOnce*stride], b[rowsAtOnce*stride:]
+	for row := 0; row < j.x.rows; row += rowsAtOnce {
+		t := tiles{acts: j.x, row: row, rows: min(rowsAtOnce, j.x.rows-row)}
+		gate.near, up.near = gate.near || row > 0, up.near || row > 0
+		j.product(worker, g, stride, gate, t)
+		j.product(worker, u, stride, up, t)
+		for r := range t.rows {
 			out := j.out.Row(row + r)[gate.column:][:width]
 			if j.gate == GELUTanh {
 				j.d.kernels.gelu(out, g[r*stride:][:width], u[r*stride:][:width])

@@ -7,33 +7,38 @@ import (
 	"github.com/quire-ai/quire/internal/tensor"
 )
 
-// tile is a tile of activations: height rows, of which a kernel call multiplies some.
-type tile struct {
-	acts   *Acts
-	row    int // first row of the tile, a multiple of tileRows
-	height int
+// tiles are rows of activations for a product: whole tiles and, at the end of the activations, one that may be lower.
+type tiles struct {
+	acts *Acts
+	row  int // the first, a multiple of tileRows
+	rows int
 }
 
-// gemmBlocks multiplies panels of a block format with a tile (docs/arithmetic.md §5): dst[r·stride + 16·panel + lane],
-// for the rows of the tile, is the sum over the blocks in order of
+// part returns rows from first, a multiple of tileRows.
+func (t tiles) part(first, rows int) tiles { return tiles{t.acts, t.row + first, rows} }
+
+// gemmBlocks multiplies panels of a block format with tiles (docs/arithmetic.md §5): dst[r·stride + 16·panel + lane],
+// for the rows of the tiles, is the sum over the blocks in order of
 //
 //	acc = fma32(float32(dot), scale of weights · scale of activations, acc)
 //	acc = fma32(min, sum of activations, acc)      in formats with a minimum
 //
 // where dot is the integer product of 32 weights and 32 activations.
-func gemmBlocks(dst []float32, stride int, p panels, x tile, cols int) {
+func gemmBlocks(dst []float32, stride int, p panels, x tiles, cols int) {
 	for i := range p.count {
-		gemmPanel(dst[i*lanes:], stride, p.part(i, 1), x, cols)
+		for r := 0; r < x.rows; r += tileRows {
+			gemmPanel(dst[r*stride+i*lanes:], stride, p.part(i, 1), x.part(r, min(tileRows, x.rows-r)), cols)
+		}
 	}
 }
 
-func gemmPanel(dst []float32, stride int, p panels, x tile, cols int) {
+func gemmPanel(dst []float32, stride int, p panels, x tiles, cols int) {
 	var w [lanes][blockCols]int32
 	var acc [tileRows][lanes]float32
 	for b := range cols / blockCols {
 		unpackWeights(&w, p, b)
 		scale, minimum := blockScales(p, b)
-		for r := range x.height {
+		for r := range x.rows {
 			at := x.acts.place(x.row+r, b)
 			q := (*[blockCols]int8)(x.acts.q[at*blockCols:])
 			as, sum := x.acts.scale[at], x.acts.sum[at]
@@ -47,7 +52,7 @@ func gemmPanel(dst []float32, stride int, p panels, x tile, cols int) {
 			}
 		}
 	}
-	for r := range x.height {
+	for r := range x.rows {
 		copy(dst[r*stride:][:lanes], acc[r][:])
 	}
 }

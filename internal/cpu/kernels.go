@@ -6,7 +6,7 @@ import "unsafe"
 
 // kernels are the inner loops of a level. Those of generic are the specification of all.
 type kernels interface {
-	gemmBlocks(dst []float32, stride int, p panels, x tile, cols int)
+	gemmBlocks(dst []float32, stride int, p panels, x tiles, cols int)
 	gemmFloats(dst []float32, stride int, w floatPanels, x floatRows)
 	unpack(dst []byte, l layout, numbers []byte, cols int)
 	unpacks(k kind) bool // whether unpacking pays where many tiles use a panel
@@ -29,7 +29,7 @@ type kernels interface {
 // generic is plain Go.
 type generic struct{}
 
-func (generic) gemmBlocks(dst []float32, stride int, p panels, x tile, cols int) {
+func (generic) gemmBlocks(dst []float32, stride int, p panels, x tiles, cols int) {
 	gemmBlocks(dst, stride, p, x, cols)
 }
 

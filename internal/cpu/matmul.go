@@ -116,35 +116,40 @@ func (j *matmulJob) unpack(worker, which int, p panels) panels {
 	for n := range p.count {
 		j.d.kernels.unpack(numbers[n*size:], p.layout, p.numbers[n*p.numbersStep:], j.m.Cols)
 	}
-	p.layout, p.numbers, p.numbersStep = unpacked, numbers, size
+	p.layout, p.numbers, p.numbersStep, p.near = unpacked, numbers, size, true
 	return p
 }
 
-// tiles multiplies a run of panels with all rows, tile by tile. The product goes to the worker's scratch memory when it
-// cannot go to its place: a panel of fewer than 16 rows, or a sum with what is there.
+// rowsAtOnce is how many rows go through a run of panels together: their results stay in the cache until they have been
+// moved to their place.
+const rowsAtOnce = 4 * tileRows
+
+// tiles multiplies a run of panels with all rows. The product goes to the worker's scratch memory when it cannot go to
+// its place: a panel of fewer than 16 rows, or a sum with what is there.
 func (j *matmulJob) tiles(worker int, p panels) {
 	direct := p.rows == lanes && !j.add && j.m.Bias == nil && !j.fine
-	for row := 0; row < j.x.rows; row += tileRows {
-		t := tile{acts: j.x, row: row, height: min(tileRows, j.x.rows-row)}
+	for row := 0; row < j.x.rows; row += rowsAtOnce {
+		t := tiles{acts: j.x, row: row, rows: min(rowsAtOnce, j.x.rows-row)}
+		p.near = p.near || row > 0
 		if direct {
-			j.tile(worker, j.dst[row*j.m.Rows+p.column:], j.m.Rows, p, t)
+			j.product(worker, j.dst[row*j.m.Rows+p.column:], j.m.Rows, p, t)
 			continue
 		}
 		stride := p.count * lanes
-		dst := j.d.buffer(worker, tileRows*stride)
-		j.tile(worker, dst, stride, p, t)
+		dst := j.d.buffer(worker, rowsAtOnce*stride)
+		j.product(worker, dst, stride, p, t)
 		if j.fine {
 			j.pairs(dst, stride, t, p.column, p.width())
 			continue
 		}
-		for r := range t.height {
+		for r := range t.rows {
 			j.finish(j.dst[(row+r)*j.m.Rows+p.column:][:p.width()], dst[r*stride:][:p.width()], p.column)
 		}
 	}
 }
 
-// tile multiplies a run of panels with one tile.
-func (j *matmulJob) tile(worker int, dst []float32, stride int, p panels, t tile) {
+// product multiplies a run of panels with some rows.
+func (j *matmulJob) product(worker int, dst []float32, stride int, p panels, t tiles) {
 	if p.layout.kind.isFloat() {
 		j.floats(worker, dst, stride, p, t)
 	} else {
@@ -153,15 +158,15 @@ func (j *matmulJob) tile(worker int, dst []float32, stride int, p panels, t tile
 }
 
 // floats multiplies a run of float panels.
-func (j *matmulJob) floats(worker int, dst []float32, stride int, p panels, t tile) {
+func (j *matmulJob) floats(worker int, dst []float32, stride int, p panels, t tiles) {
 	w := floatPanels{
 		kind: p.layout.kind, count: p.count, table: j.d.table(worker, p.count), segment: j.x.Cols, stride: lanes,
-		fresh: t.row == 0,
+		fresh: !p.near,
 	}
 	for i := range w.table {
 		w.table[i] = unsafe.Pointer(&p.numbers[i*p.numbersStep])
 	}
-	x := floatRows{x: j.x.F32[t.row*j.x.Cols:], stride: j.x.Cols, count: t.height, k: j.x.Cols}
+	x := floatRows{x: j.x.F32[t.row*j.x.Cols:], stride: j.x.Cols, count: t.rows, k: j.x.Cols}
 	j.d.kernels.gemmFloats(dst, stride, w, x)
 }
 

@@ -248,8 +248,9 @@ type panels struct {
 	scales      []byte
 	scalesStep  int
 	count       int
-	column      int // of the first output
-	rows        int // outputs of each: 16, but for the last panel of a part, which is a run of its own
+	column      int  // of the first output
+	rows        int  // outputs of each: 16, but for the last panel of a part, which is a run of its own
+	near        bool // they are in the cache
 }
 
 // run returns the longest run from panel i to before end.

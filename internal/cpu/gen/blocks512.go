@@ -56,7 +56,10 @@ func (k blockKind) scaleBytes() int {
 func (k blockKind) blockBytes() int { return 64 * k.bits }
 
 // heights are the numbers of activation rows the kernels are made for; others are sums of these.
-var heights = []int{1, 2, 3, 4, 6, 8, 12, 16}
+var heights = []int{1, 2, 3, 4, 6, 8, 12, tileRows}
+
+// tileRows is the number of rows of a whole tile of activations.
+const tileRows = 16
 
 // Registers of the 512-bit block kernels. A row needs, for a block of 32 columns, eight VPDPBUSD with an activation
 // broadcast from memory, and VCVTDQ2PS, VMULPS and VFMADD (with a minimum one more): 11 operations on ports 0 and 5 for
@@ -119,21 +122,25 @@ func blocks%sAVX512(c *blockCall)`, k.name, k.name))
 	return f.finish()
 }
 
-// panel emits the loop over panels for h rows.
+// panel emits the loops over panels and, for h rows, tiles: a panel is multiplied with all tiles in turn, while the next
+// one is fetched (see block). R8 to R11 walk through the tiles, which lie one after the other.
 func (k blockKind) panel(f *file, h int) {
-	again := f.label("panel")
+	again, tile := f.label("panel"), f.label("tile")
 	f.place(again)
 	f.op("MOVQ", "blockCall_q(BX)", "R8")
 	f.op("MOVQ", "blockCall_scale(BX)", "R9")
 	f.op("MOVQ", "blockCall_offset(BX)", "R10")
 	f.op("MOVQ", "blockCall_sum(BX)", "R11")
 	f.op("MOVQ", "blockCall_ahead(BX)", "AX") // weights to prefetch, or 0
-	f.op("MOVQ", "blockCall_blocks(BX)", "CX")
 	near := f.label("near")
 	f.op("TESTQ", "AX", "AX")
 	f.op("JZ", near)
 	f.op("ADDQ", "SI", "AX")
 	f.place(near)
+	if h == tileRows {
+		f.place(tile)
+	}
+	f.op("MOVQ", "blockCall_blocks(BX)", "CX")
 	for r := range h {
 		f.op("VPXORD", z(zAcc+r), z(zAcc+r), z(zAcc+r))
 	}
@@ -146,19 +153,52 @@ func (k blockKind) panel(f *file, h int) {
 		f.op("DECQ", "CX")
 		f.op("JNZ", loop)
 	}
+	if h == tileRows {
+		k.nextTile(f, tile)
+	} else {
+		f.op("MOVQ", "DI", "CX")
+		stores(f, h)
+	}
 	f.op("ADDQ", "blockCall_numbersGap(BX)", "SI")
 	f.op("ADDQ", "blockCall_scalesGap(BX)", "DX")
-	f.op("MOVQ", "DI", "R8")
-	for r := range h {
-		f.op("VMOVUPS", z(zAcc+r), "(R8)")
-		if r < h-1 {
-			f.op("ADDQ", "R14", "R8")
-		}
-	}
 	f.op("ADDQ", "$64", "DI")
 	f.op("DECQ", "R15")
 	f.op("JNZ", again)
 	f.ret()
+}
+
+// nextTile emits the storing of a whole tile and the way back to the panel's beginning for the next one. What is
+// fetched ahead is shared out between the first two tiles.
+func (k blockKind) nextTile(f *file, tile string) {
+	done := f.label("done")
+	f.op("MOVQ", "blockCall_tiles(BX)", "CX")
+	f.op("SUBQ", "blockCall_left(BX)", "CX")
+	f.op("IMULQ", "blockCall_dstTile(BX)", "CX")
+	f.op("ADDQ", "DI", "CX")
+	stores(f, tileRows)
+	f.op("DECQ", "blockCall_left(BX)")
+	f.op("JZ", done)
+	f.op("SUBQ", "blockCall_numbersBack(BX)", "SI")
+	f.op("SUBQ", "blockCall_scalesBack(BX)", "DX")
+	f.op("MOVQ", "blockCall_tiles(BX)", "CX")
+	f.op("SUBQ", "blockCall_left(BX)", "CX")
+	f.op("CMPQ", "CX", "$2")
+	f.op("JLT", tile)
+	f.op("XORL", "AX", "AX")
+	f.op("JMP", tile)
+	f.place(done)
+	f.op("MOVQ", "blockCall_tiles(BX)", "CX")
+	f.op("MOVQ", "CX", "blockCall_left(BX)")
+}
+
+// stores emits the storing of h rows from CX, which is left at the last one.
+func stores(f *file, h int) {
+	for r := range h {
+		f.op("VMOVUPS", z(zAcc+r), "(CX)")
+		if r < h-1 {
+			f.op("ADDQ", "R14", "CX")
+		}
+	}
 }
 
 // records emits the loop over records of eight blocks.
@@ -183,14 +223,11 @@ func (k blockKind) records(f *file, h int) {
 
 // block emits the work on one block of 32 columns.
 func (k blockKind) block(f *file, h int) {
-	bytes, all := k.blockBytes(), k.blockBytes()+k.scaleBytes()
+	bytes := k.blockBytes()
 	near := f.label("near")
 	f.op("TESTQ", "AX", "AX")
 	f.op("JZ", near)
-	for i := 0; i < all; i += 64 {
-		f.op("PREFETCHT1", mem(i, "AX"))
-	}
-	f.op("ADDQ", imm(all), "AX") // a panel's numbers and scales, which follow one another, in equal steps
+	k.fetch(f, near)
 	f.place(near)
 	numbers512(f, k.bits, zMask)
 	k.codes.lookup512(f)
@@ -217,6 +254,24 @@ func (k blockKind) block(f *file, h int) {
 	if k.min {
 		f.op("ADDQ", "R13", "R11")
 	}
+}
+
+// fetch emits the fetching of weights that are needed later: a panel's numbers and scales, which follow one another, in
+// equal steps; where a panel is multiplied with several tiles, half as much in each of two.
+func (k blockKind) fetch(f *file, done string) {
+	all, half := k.blockBytes()+k.scaleBytes(), f.label("half")
+	f.op("CMPQ", "blockCall_halved(BX)", "$0")
+	f.op("JNE", half)
+	for i := 0; i < all; i += 64 {
+		f.op("PREFETCHT1", mem(i, "AX"))
+	}
+	f.op("ADDQ", imm(all), "AX")
+	f.op("JMP", done)
+	f.place(half)
+	for i := 0; i < all/2; i += 64 {
+		f.op("PREFETCHT1", mem(i, "AX"))
+	}
+	f.op("ADDQ", imm(all/2), "AX")
 }
 
 // scales emits the loading of the block's scales.
