@@ -172,3 +172,7 @@ func (c *Cache) Reset() bool {
 	}
 	return true
 }
+
+// LoseEvents forgets the events recorded so far and records in their place that all blocks were cleared. It is for events that
+// nobody takes: who comes later knows of too few blocks, never of one that is gone.
+func (c *Cache) LoseEvents() { c.events = append(c.events[:0], Event{Kind: AllBlocksCleared}) }

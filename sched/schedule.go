@@ -37,6 +37,7 @@ func (s *Scheduler) begin() {
 	s.cache.Pool().Step(s.step)
 	s.plan = &s.plans[s.slot]
 	s.plan.reset(s.step)
+	s.boundEvents()
 	s.plan.eventsBefore = s.eventsTaken + uint64(len(s.cache.Events()))
 	s.changes = s.plan.Changes[:0]
 	if s.cfg.depth() == 1 {

@@ -160,7 +160,7 @@ func (s *Scheduler) CommonPrefixBlocks() []int {
 func (s *Scheduler) TakeEvents() []kv.Event {
 	n := len(s.cache.Events())
 	if len(s.inFlight) > 0 {
-		n = min(n, int(s.inFlight[0].eventsBefore-s.eventsTaken))
+		n = min(n, max(0, int(s.inFlight[0].eventsBefore-s.eventsTaken)))
 	}
 	taken := append([]kv.Event(nil), s.cache.Events()[:n]...)
 	s.cache.DropEvents(n)
@@ -172,6 +172,16 @@ func (s *Scheduler) TakeEvents() []kv.Event {
 // call of Apply, Schedule or TakeEvents.
 func (s *Scheduler) PendingEvents() []kv.Event {
 	return s.cache.Events()
+}
+
+// boundEvents gives up events that nobody takes. A step records a few for each of its blocks, so looking once a step bounds
+// them.
+func (s *Scheduler) boundEvents() {
+	const most = 1 << 14
+	if n := len(s.cache.Events()); n > most {
+		s.cache.LoseEvents()
+		s.eventsTaken += uint64(n - 1) // what stands in their place is the last of them
+	}
 }
 
 // Pool returns the block pool, for reading.

@@ -185,6 +185,7 @@ type memStore struct {
 	chunkBlocks int
 	hold        chan struct{} // if not nil, each read waits for a value, or for its context to end
 	deaf        bool          // and ignores its context
+	holdWrites  chan struct{} // if not nil, writes wait until it is closed
 
 	mu       sync.Mutex
 	chunks   map[kv.Hash][]byte
@@ -192,12 +193,13 @@ type memStore struct {
 	writeErr error
 	flip     bool // reads come back with a bit changed
 	reads    int
+	writes   map[kv.Hash]int
 	drops    int
 	closed   bool
 }
 
 func newMemStore(chunkBlocks int) *memStore {
-	return &memStore{chunkBlocks: chunkBlocks, chunks: map[kv.Hash][]byte{}}
+	return &memStore{chunkBlocks: chunkBlocks, chunks: map[kv.Hash][]byte{}, writes: map[kv.Hash]int{}}
 }
 
 func (s *memStore) Name() string     { return "mem" }
@@ -240,12 +242,16 @@ func (s *memStore) Read(ctx context.Context, h *kv.Hash, buffer []byte) error {
 }
 
 func (s *memStore) Write(_ context.Context, h *kv.Hash, buffer []byte) error {
+	if s.holdWrites != nil {
+		<-s.holdWrites
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.writeErr != nil {
 		return s.writeErr
 	}
 	s.chunks[*h] = slices.Clone(buffer)
+	s.writes[*h]++
 	return nil
 }
 

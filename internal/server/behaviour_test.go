@@ -57,7 +57,7 @@ func answerOf(t testing.TB, body string) (text, finish string) {
 }
 
 // TestBothModesAgree holds, for scripts of tokens that once broke other engines, that a stream and a whole answer have the
-// same text, the right one. bugs.md rows 6 (stop strings that leak, or hold text back) and 8 (bytes lost at the end).
+// same text, the right one. docs/bug-reports.md, rows 6 (stop strings that leak, or hold text back) and 8 (bytes lost at the end).
 func TestBothModesAgree(t *testing.T) {
 	eos := newTokenizer(t).EOS()
 	euro := []int32{0xe2, 0x82, 0xac}
@@ -498,7 +498,7 @@ var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 
 var abandoned = flag.Int("abandoned", 1000, "connections that TestAbandonedConnections abandons")
 
-// TestAbandonedConnections is bugs.md row 10 and more: clients that leave at every point, in the header, in the body, while
+// TestAbandonedConnections is row 10 of docs/bug-reports.md and more: clients that leave at every point, in the header, in the body, while
 // waiting, in the stream. The engine goes on, nothing is left over, the next request is served.
 func TestAbandonedConnections(t *testing.T) {
 	n := *abandoned
@@ -542,4 +542,57 @@ func TestAbandonedConnections(t *testing.T) {
 	if strings.Contains(f.logs.String(), "panic") {
 		t.Errorf("log: %s", f.logs)
 	}
+}
+
+// TestBug84EvictionUnderChurn is vllm#47958: the thread that took requests in was stuck in cache eviction, with the API alive.
+// Prompts of a few families, on a pool that holds three requests, evict one another's prefixes while metrics, health and the
+// list of models are read and the cache is reset; the race detector looks on (make race). Everybody gets an answer.
+func TestBug84EvictionUnderChurn(t *testing.T) {
+	f := newFixture(t, setup{blocks: 12, options: Options{DevEndpoints: true}})
+	n := 200
+	if testing.Short() {
+		n = 60
+	}
+	served := make(chan struct{})
+	var readers, all sync.WaitGroup
+	for _, c := range [][2]string{
+		{"GET", "/metrics"},
+		{"GET", "/health"},
+		{"GET", "/v1/models"},
+		{"POST", "/reset_prefix_cache"}, // refused while blocks are in use
+		{"POST", "/reset_prefix_cache?reset_running_requests=true"},
+	} {
+		readers.Go(func() {
+			for {
+				if rec := f.do(c[0], c[1], ""); rec.Code >= 500 && rec.Code != http.StatusServiceUnavailable {
+					t.Errorf("%s: %d %s", c[1], rec.Code, rec.Body)
+				}
+				select {
+				case <-served:
+					return
+				default:
+				}
+			}
+		})
+	}
+	clients := make(chan int)
+	for range 6 {
+		all.Go(func() {
+			for i := range clients {
+				prompt := strings.Repeat(string(rune('a'+i%5)), 33+i%17)
+				rec := f.do("POST", "/v1/completions", fmt.Sprintf(`{"prompt":%q,"max_tokens":9,"ignore_eos":true}`, prompt))
+				if rec.Code != 200 || !strings.Contains(rec.Body.String(), `"completion_tokens":9`) {
+					t.Errorf("request %d: %d %s", i, rec.Code, rec.Body)
+				}
+			}
+		})
+	}
+	for i := range n {
+		clients <- i
+	}
+	close(clients)
+	all.Wait()
+	close(served)
+	readers.Wait()
+	f.idle()
 }
