@@ -157,6 +157,9 @@ func (r *request) holdsAny(blocks []kv.BlockID) bool {
 // spoil notes that some of r's blocks are bad. What its rows in flight return means nothing.
 func (s *Scheduler) spoil(r *request, fatal bool) {
 	if r.state == Running {
+		if !fatal && (r.inFlight > r.retiring || s.cfg.SpecTokens > 0) {
+			s.byRule(RuleBadIsBad, r, "what its rows in flight return is dropped")
+		}
 		r.discardInFlight()
 	}
 	if !r.spoiled {
@@ -193,6 +196,9 @@ func (s *Scheduler) truncateRunning(r *request, bad []kv.BlockID, fatal bool) bo
 		}
 		r.computed = i * s.cfg.BlockSize
 		if fatal {
+			if _, ok := s.cache.Pool().Hash(b); !ok && i < r.table.Registered(0) {
+				s.byRule(RuleBadIsBad, r, "what follows a block that another took out leaves the prefix cache")
+			}
 			s.cache.Unregister(&r.table, i)
 		} else {
 			s.cache.Taint(&r.table, i)
