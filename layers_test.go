@@ -67,6 +67,8 @@ const layers = `
 	engine, sample, llm < bench/cache;
 	bench, bench/pressure, bench/cache, golden, server, sim, quire, config < cmd/quire;
 	tensor < cpu/gen;
+	cpu/gen;
+	cpu/amxemu/tile < cpu/amxemu;
 
 	# The core decides and never acts: no goroutine, clock, random source, I/O or logging (DESIGN: purity).
 	time, sync, sync/atomic, context, os, io, io/fs, net, net/http, log, log/slog, math/rand, math/rand/v2, crypto/rand,
