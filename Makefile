@@ -4,9 +4,9 @@
 GO       ?= go
 FUZZTIME ?= 5s
 
-.PHONY: test check unit race fuzz e2e generate build
+.PHONY: test check unit levels race fuzz e2e generate build
 
-test: check unit race fuzz e2e
+test: check unit levels race fuzz e2e
 	@echo "all tests passed"
 
 build:
@@ -17,6 +17,10 @@ check:
 
 unit:
 	$(GO) test ./...
+
+# Which levels of kernels this machine has tested; AMX on an emulator where it has none.
+levels:
+	@bash .ci/levels "$(GO)"
 
 # The race detector needs a C compiler; without one this says so and goes on. CI installs one.
 race:

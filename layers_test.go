@@ -67,7 +67,6 @@ const layers = `
 	engine, sample, llm < bench/cache;
 	bench, bench/pressure, bench/cache, golden, server, sim, quire, config < cmd/quire;
 	tensor < cpu/gen;
-	cpu/gen;
 	cpu/amxemu/tile < cpu/amxemu;
 
 	# The core decides and never acts: no goroutine, clock, random source, I/O or logging (DESIGN: purity).

@@ -61,7 +61,7 @@ type Options struct {
 
 	// Threads is the number of threads that compute; 0 takes as many as the process may keep busy.
 	Threads int
-	// CPU forces the kernels: "generic", "avx2", "avx512vnni". Empty takes the fastest. All give the same bits.
+	// CPU forces the kernels: "generic", "avx2", "avx512vnni", "amx". Empty takes the fastest. All give the same bits.
 	CPU string
 
 	// Progress is told, while Open runs, how many bytes of the weights are ready. It may be nil.

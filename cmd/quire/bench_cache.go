@@ -20,7 +20,7 @@ type benchCacheCmd struct {
 	Repeat  int    `short:"r" default:"5" env:"-" help:"Times each source is measured."`
 	Dir     string `env:"-" placeholder:"DIR" help:"Folder for the disk tier, such as one on the disk to measure; a temporary one by default."`
 	Valkey  string `env:"-" placeholder:"URL" help:"Server for the shared tier; without one that row is left out."`
-	CPU     string `name:"cpu" default:"auto" enum:"auto,generic,avx2,avx512vnni" help:"Kernels to use."`
+	CPU     string `name:"cpu" default:"auto" enum:"auto,generic,avx2,avx512vnni,amx" help:"Kernels to use."`
 	Threads int    `short:"t" placeholder:"N" help:"Threads that compute; all the process may use by default."`
 	JSON    bool   `name:"json" env:"-" help:"Print JSON instead of a table."`
 }

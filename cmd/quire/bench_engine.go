@@ -26,7 +26,7 @@ type benchEngineCmd struct {
 	Threads int    `name:"threads" short:"t" placeholder:"N" help:"Threads that compute; all the process may use by default."`
 	Repeat  int    `name:"repetitions" short:"r" default:"5" help:"Times each test is run, after one to warm up."`
 	Chunk   int    `name:"ubatch" default:"512" help:"Rows of a prefill step."`
-	CPU     string `name:"cpu" default:"auto" enum:"auto,generic,avx2,avx512vnni" help:"Kernels to use; auto takes the fastest."`
+	CPU     string `name:"cpu" default:"auto" enum:"auto,generic,avx2,avx512vnni,amx" help:"Kernels to use; auto takes the fastest."`
 	Measure bool   `name:"measure" help:"Measure what the machine can do at best first, and print the shares of it."`
 	JSON    bool   `name:"json" help:"Print a JSON array instead of a table."`
 }

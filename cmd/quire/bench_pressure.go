@@ -25,7 +25,7 @@ type benchPressureCmd struct {
 	Cases       []string `env:"-" placeholder:"NAME" help:"Cases to run: C1, C2, C4, C6, C7, C8, C10, X1 … X4; all by default."`
 	Scale       int      `default:"1" env:"-" help:"Divides the cache and all lengths, for a quick test: 1, 2, 4 or 8."`
 
-	CPU     string `name:"cpu" default:"auto" enum:"auto,generic,avx2,avx512vnni" help:"Kernels to use."`
+	CPU     string `name:"cpu" default:"auto" enum:"auto,generic,avx2,avx512vnni,amx" help:"Kernels to use."`
 	Threads int    `placeholder:"N" help:"Threads that compute; all the process may use by default."`
 	JSON    bool   `name:"json" env:"-" help:"Print the report as JSON."`
 }

@@ -19,7 +19,7 @@ import (
 
 // doctorCmd looks at the machine.
 type doctorCmd struct {
-	CPU  string `name:"cpu" default:"auto" enum:"auto,generic,avx2,avx512vnni" help:"Kernels that would be used; auto takes the fastest."`
+	CPU  string `name:"cpu" default:"auto" enum:"auto,generic,avx2,avx512vnni,amx" help:"Kernels that would be used; auto takes the fastest."`
 	JSON bool   `help:"Print JSON."`
 
 	Measure bool `help:"Measure what the processor and the memory can do at best; takes seconds."`
@@ -38,6 +38,7 @@ type diagnosis struct {
 	Level    string   `json:"cpu_level"`
 	Levels   []string `json:"cpu_levels"`
 	Missing  []string `json:"cpu_features_missing"` // for the fastest kernels
+	Refused  string   `json:"cpu_level_refused"`    // why not AMX, which processors have that systems do not give
 	Affinity int      `json:"cores_affinity"`
 	Quota    float64  `json:"cores_quota"` // 0 is none
 	Threads  int      `json:"threads"`
@@ -87,6 +88,9 @@ func diagnose(root string, level cpu.Level) *diagnosis {
 	}
 	for _, l := range cpu.Levels() {
 		d.Levels = append(d.Levels, l.String())
+	}
+	if err := cpu.AMX.Check(); err != nil && runtime.GOARCH == "amd64" {
+		d.Refused = err.Error()
 	}
 	if len(d.CPUFlags) > 0 && runtime.GOARCH == "amd64" {
 		for _, flag := range []string{"avx2", "fma", "avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_vnni"} {
@@ -171,6 +175,9 @@ func (d *diagnosis) write(out io.Writer) error {
 	row("kernels", "%s (this machine has %s)", d.Level, strings.Join(d.Levels, ", "))
 	if len(d.Missing) > 0 {
 		row("", "missing for the fastest: %s", strings.Join(d.Missing, ", "))
+	}
+	if d.Refused != "" {
+		row("", "no amx: %s", d.Refused)
 	}
 	quota := "no quota"
 	if d.Quota > 0 {

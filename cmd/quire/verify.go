@@ -25,7 +25,7 @@ type verifyCmd struct {
 
 	JSON    bool   `name:"json" help:"Print one JSON object instead of a table."`
 	Threads int    `placeholder:"N" help:"Threads that compute; all the process may use by default."`
-	CPU     string `name:"cpu" default:"auto" enum:"auto,generic,avx2,avx512vnni" help:"Kernels to use; auto takes the fastest the CPU has."`
+	CPU     string `name:"cpu" default:"auto" enum:"auto,generic,avx2,avx512vnni,amx" help:"Kernels to use; auto takes the fastest."`
 }
 
 // Help says what is compared and when the command fails.

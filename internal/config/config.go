@@ -103,7 +103,7 @@ type CPU struct {
 	// 0 is what the machine, the cgroup and the affinity give.
 	Threads int `placeholder:"N" help:"Threads that compute; all the process may use by default."`
 	// All give the same bits.
-	CPU string `name:"cpu" default:"auto" enum:"auto,generic,avx2,avx512vnni" help:"Kernels to use; auto takes the fastest the CPU has."`
+	CPU string `name:"cpu" default:"auto" enum:"auto,generic,avx2,avx512vnni,amx" help:"Kernels to use; auto takes the fastest the CPU has."`
 }
 
 // Log says what is logged. Lines go to standard error; none holds a prompt or an answer.

@@ -32,6 +32,9 @@ type Acts struct {
 	all     []float32 // F32 of maxRows
 }
 
+// readAhead is how many bytes after a plane a kernel may read: those of a whole tile's block where the last is lower.
+const readAhead = 2 * alignment
+
 // NewActs returns activations of up to maxRows rows and cols columns, with no rows.
 func (d *Device) NewActs(maxRows, cols int) (*Acts, error) {
 	if maxRows < 1 || cols < 1 {
@@ -52,7 +55,7 @@ func (d *Device) NewActs(maxRows, cols int) (*Acts, error) {
 		{8 * blocks, func(b []byte) { a.minus32 = int32s(b) }},
 		{4 * blocks, func(b []byte) { a.bias = int32s(b) }},
 	} {
-		b, err := d.memory.alloc(plane.bytes)
+		b, err := d.memory.alloc(plane.bytes + readAhead)
 		if err != nil {
 			return nil, fmt.Errorf("activations of %d × %d: %w", maxRows, cols, err)
 		}

@@ -16,6 +16,8 @@ func prefetch(p unsafe.Pointer, n int)
 // kernelsOf returns the kernels of a level.
 func kernelsOf(l Level) kernels {
 	switch l {
+	case AMX:
+		return amxKernels()
 	case AVX512VNNI:
 		return avx512Kernels()
 	case AVX2:

@@ -9,6 +9,10 @@ type assembly struct {
 	blocks [kindCount]func(*blockCall)
 	floats [kindCount]func(*floatCall)
 
+	// amx are products with tiles of amxFrom to 16 rows, which are better than those of blocks.
+	amx     [kindCount]func(*blockCall)
+	amxFrom int
+
 	// blockHeights and floatHeights are the numbers of rows there are products for, ascending from 1.
 	blockHeights [kindCount][]int
 	floatHeights []int
@@ -16,7 +20,8 @@ type assembly struct {
 	together func(rows int) int
 
 	prefetch     func(p unsafe.Pointer, n int) // n a multiple of 64
-	unpackCall   [kindCount]func(*unpackCall)  // of kinds that are worth it
+	unpackCall   [kindCount]func(*unpackCall)  // of kinds that are worth it,
+	unpackFrom   int                           // from so many rows
 	quantizeCall func(*quantizeCall)
 	softmaxCall  func(*softmaxCall)
 	sumSquares   func(sums *[lanes]float32, x *float32, n int)
@@ -100,7 +105,11 @@ func (a *assembly) gemmTiles(c *blockCall, dst []float32, p panels, x tiles) {
 	height := min(x.rows, tileRows)
 	c.height = uintptr(height)
 	for r := 0; r < x.rows; r += int(c.rows * c.tiles) {
-		c.rows, c.tiles = uintptr(rowsOf(a.blockHeights[k], height-r%tileRows)), 1
+		multiply, rest := a.blocks[k], height-r%tileRows
+		c.rows, c.tiles = uintptr(rowsOf(a.blockHeights[k], rest)), 1
+		if a.amx[k] != nil && rest >= a.amxFrom {
+			multiply, c.rows = a.amx[k], uintptr(rest)
+		}
 		if c.rows == tileRows {
 			c.tiles = uintptr(x.rows / tileRows)
 		}
@@ -120,7 +129,7 @@ func (a *assembly) gemmTiles(c *blockCall, dst []float32, p panels, x tiles) {
 		case 128:
 			c.offset = unsafe.Pointer(&x.acts.bias[at])
 		}
-		a.blocks[k](hide(c))
+		multiply(hide(c))
 	}
 }
 
@@ -167,7 +176,9 @@ func (a *assembly) unpack(dst []byte, l layout, numbers []byte, cols int) {
 	a.unpackCall[l.kind](hide(&c))
 }
 
-func (a *assembly) unpacks(k kind) bool { return a.unpackCall[k] != nil }
+func (a *assembly) unpacks(k kind, rows int) bool {
+	return a.unpackCall[k] != nil && rows >= a.unpackFrom
+}
 
 func (a *assembly) quantize(x *Acts, r, first, end int) {
 	if x.Cols%blockCols != 0 {

@@ -33,6 +33,7 @@ func avx2Kernels() *assembly {
 			kindQ6K: unpack6AVX2,
 			kindN4:  unpackN4AVX2,
 		},
+		unpackFrom:   2*tileRows + 1, // three tiles
 		prefetch:     prefetch,
 		quantizeCall: quantizeAVX2,
 		softmaxCall:  softmaxAVX2,

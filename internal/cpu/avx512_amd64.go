@@ -40,6 +40,7 @@ func avx512Kernels() *assembly {
 			kindQ6K: unpack6AVX512,
 			kindN4:  unpackN4AVX512,
 		},
+		unpackFrom:   2*tileRows + 1, // three tiles
 		prefetch:     prefetch,
 		quantizeCall: quantizeAVX512,
 		softmaxCall:  softmaxAVX512,

@@ -9,7 +9,7 @@ type kernels interface {
 	gemmBlocks(dst []float32, stride int, p panels, x tiles, cols int)
 	gemmFloats(dst []float32, stride int, w floatPanels, x floatRows)
 	unpack(dst []byte, l layout, numbers []byte, cols int)
-	unpacks(k kind) bool // whether unpacking pays where many tiles use a panel
+	unpacks(k kind, rows int) bool // whether it pays to unpack the numbers of a panel first, for a product of so many rows
 	quantize(a *Acts, r, first, end int)
 	norm(dst, x, weight []float32, eps float32)
 	silu(dst, gate, up []float32)
@@ -47,7 +47,7 @@ func (generic) mergeSums(a, b, top, sum, partTop, partSum []float32) {
 
 func (generic) fetch(unsafe.Pointer, int) {}
 
-func (generic) unpacks(kind) bool { return false }
+func (generic) unpacks(kind, int) bool { return false }
 
 func (generic) softmax(scores []float32, lo, hi int, scale, limit float32) (top, sum float32) {
 	return softmaxRow(scores, lo, hi, scale, limit)

@@ -1,7 +1,9 @@
 package cpu
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sys/cpu"
 )
@@ -14,10 +16,11 @@ const (
 	Generic    Level = iota // plain Go: the specification, on every processor
 	AVX2                    // AVX2, FMA and F16C
 	AVX512VNNI              // AVX-512 F, BW, DQ, VL and VNNI
+	AMX                     // the same, with AMX-TILE and AMX-INT8 for products of many rows
 )
 
 // levelNames is indexed by Level; the names are what Detect accepts.
-var levelNames = [...]string{Generic: "generic", AVX2: "avx2", AVX512VNNI: "avx512vnni"}
+var levelNames = [...]string{Generic: "generic", AVX2: "avx2", AVX512VNNI: "avx512vnni", AMX: "amx"}
 
 // String returns the name that Detect accepts.
 func (l Level) String() string {
@@ -28,17 +31,38 @@ func (l Level) String() string {
 }
 
 // Supported tells whether this processor can run l and this build has it.
-func (l Level) Supported() bool {
-	switch l {
-	case Generic:
-		return true
-	case AVX2:
-		return hasAssembly && cpu.X86.HasAVX2 && cpu.X86.HasFMA
-	case AVX512VNNI:
-		return hasAssembly && cpu.X86.HasAVX2 && cpu.X86.HasFMA && cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW &&
-			cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512VL && cpu.X86.HasAVX512VNNI
+func (l Level) Supported() bool { return l.Check() == nil }
+
+// Check says why this processor, system or build cannot run l; nil when it can. For AMX it asks the kernel to let this
+// process use tiles.
+func (l Level) Check() error {
+	if l == Generic {
+		return nil
 	}
-	return false
+	if l < 0 || int(l) >= len(levelNames) {
+		return errors.New("no such level")
+	}
+	if !hasAssembly {
+		return errors.New("this build has no assembly")
+	}
+	missing := func(name string, has ...bool) error {
+		if slices.Contains(has, false) {
+			return fmt.Errorf("the processor has no %s", name)
+		}
+		return nil
+	}
+	x := &cpu.X86
+	if err := missing("AVX2 with FMA", x.HasAVX2, x.HasFMA); err != nil || l == AVX2 {
+		return err
+	}
+	err := missing("AVX-512 with F, BW, DQ, VL and VNNI", x.HasAVX512F, x.HasAVX512BW, x.HasAVX512DQ, x.HasAVX512VL, x.HasAVX512VNNI)
+	if err != nil || l == AVX512VNNI {
+		return err
+	}
+	if err := missing("AMX-TILE and AMX-INT8", x.HasAMXTile, x.HasAMXInt8); err != nil {
+		return err
+	}
+	return requestTiles()
 }
 
 // Detect returns the best level this processor supports. A name that is not empty and not "auto" forces that level
@@ -55,10 +79,10 @@ func Detect(name string) (Level, error) {
 		if n != name {
 			continue
 		}
-		if l := Level(i); l.Supported() {
-			return l, nil
+		if err := Level(i).Check(); err != nil {
+			return 0, fmt.Errorf("cpu level %q: %w", name, err)
 		}
-		return 0, fmt.Errorf("cpu level %q: this processor or build does not support it", name)
+		return Level(i), nil
 	}
 	return 0, fmt.Errorf("cpu level %q: unknown; the levels are %q", name, levelNames)
 }

@@ -78,9 +78,6 @@ func (j *matmulJob) run(worker, chunk int) {
 	}
 }
 
-// unpackTiles is the number of tiles from which it pays to unpack the numbers of a panel first, since all tiles use them.
-const unpackTiles = 3
-
 // unpackBytes is the memory for unpacked panels, a part of the second level's cache; several at once save calls.
 const unpackBytes = 128 << 10
 
@@ -101,7 +98,7 @@ func (j *matmulJob) group(p panels) int {
 }
 
 func (j *matmulJob) unpacks(p panels) bool {
-	return j.d.kernels.unpacks(p.layout.kind) && (j.x.rows+tileRows-1)/tileRows >= unpackTiles
+	return j.d.kernels.unpacks(p.layout.kind, j.x.rows)
 }
 
 // unpack returns a group of panels as the product wants them. The worker has memory for two unpacked groups.

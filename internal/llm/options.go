@@ -24,7 +24,7 @@ type Options struct {
 	Model   string
 	Catalog *catalog.Catalog
 
-	// CPU forces a level of kernels ("generic", "avx2", "avx512vnni"); empty or "auto" takes the best.
+	// CPU forces a level of kernels ("generic", "avx2", "avx512vnni", "amx"); empty or "auto" takes the best.
 	CPU string
 	// Threads is the number of workers; 0 takes as many as this process may keep busy.
 	Threads int

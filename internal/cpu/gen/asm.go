@@ -25,11 +25,21 @@ func newFile(about string) *file {
 
 // text begins a function without a frame whose arguments take the given bytes.
 func (f *file) text(name string, argBytes int, doc string) {
+	f.doc(doc)
+	fmt.Fprintf(f, "TEXT ·%s(SB), NOSPLIT, $0-%d\n", name, argBytes)
+}
+
+// frame begins a function with memory of its own on the stack, which grows where it is too small.
+func (f *file) frame(name string, frameBytes, argBytes int, doc string) {
+	f.doc(doc)
+	fmt.Fprintf(f, "TEXT ·%s(SB), 0, $%d-%d\n", name, frameBytes, argBytes)
+}
+
+func (f *file) doc(text string) {
 	f.WriteString("\n")
-	for line := range strings.Lines(strings.TrimSpace(doc)) {
+	for line := range strings.Lines(strings.TrimSpace(text)) {
 		fmt.Fprintf(f, "// %s\n", strings.TrimSpace(line))
 	}
-	fmt.Fprintf(f, "TEXT ·%s(SB), NOSPLIT, $0-%d\n", name, argBytes)
 }
 
 // finish returns the file's contents.

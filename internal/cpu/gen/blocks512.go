@@ -205,13 +205,7 @@ func stores(f *file, h int) {
 func (k blockKind) records(f *file, h int) {
 	record, loop := f.label("record"), f.label("block")
 	f.place(record)
-	f.op("VCVTPH2PS", "(DX)", z(zD))
-	if k.min {
-		f.op("VCVTPH2PS", "32(DX)", z(zDMin))
-		f.op("ADDQ", "$64", "DX")
-	} else {
-		f.op("ADDQ", "$32", "DX")
-	}
+	k.recordScales(f)
 	f.place(loop)
 	k.block(f, h)
 	f.op("DECQ", "CX")
@@ -219,6 +213,17 @@ func (k blockKind) records(f *file, h int) {
 	f.op("JNZ", loop)
 	f.op("TESTQ", "CX", "CX")
 	f.op("JNZ", record)
+}
+
+// recordScales emits the loading of what a record begins with.
+func (k blockKind) recordScales(f *file) {
+	f.op("VCVTPH2PS", "(DX)", z(zD))
+	if k.min {
+		f.op("VCVTPH2PS", "32(DX)", z(zDMin))
+		f.op("ADDQ", "$64", "DX")
+	} else {
+		f.op("ADDQ", "$32", "DX")
+	}
 }
 
 // block emits the work on one block of 32 columns.

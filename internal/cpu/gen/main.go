@@ -22,12 +22,14 @@ func main() {
 // generate returns the files' contents by name.
 func generate() map[string][]byte {
 	return map[string][]byte{
+		"blocks_amx_amd64.s":      blocksAMX(),
 		"blocks_avx512_amd64.s":   blocksAVX512(),
 		"blocks_avx2_amd64.s":     blocksAVX2(),
 		"floats_avx2_amd64.s":     floats(avx2),
 		"rows_avx2_amd64.s":       rows(avx2),
 		"softmax_avx2_amd64.s":    softmax(avx2),
 		"quantize_avx2_amd64.s":   quantize(avx2),
+		"peak_amx_amd64.s":        peakAMX(),
 		"peak_avx2_amd64.s":       peak(avx2),
 		"peak_avx512_amd64.s":     peak(avx512),
 		"unpack_avx2_amd64.s":     unpack(avx2),

@@ -54,3 +54,32 @@ func peakRead(p *byte, n int)`)
 	f.ret()
 	return f.finish()
 }
+
+// peakAMX writes the integer loop for AMX: products of whole tiles, 16 × 64 bytes by 64 × 16.
+func peakAMX() []byte {
+	f := newFile("The loop that measures what this processor can do at best with AMX.")
+	f.frame("peakIntsAMX", 128, 8, `peakIntsAMX multiplies 1024 bytes with 1024 in each of 16 lanes, 12 times n.
+func peakIntsAMX(n int)`)
+	f.op("LEAQ", "63(SP)", "R14")
+	f.op("ANDQ", "$-64", "R14")
+	f.op("VPXORD", z(0), z(0), z(0))
+	f.op("VMOVDQU64", z(0), "(R14)")
+	f.op("MOVB", "$1", "(R14)") // palette 1
+	f.op("MOVQ", "$0x0040004000400040", "AX")
+	f.op("MOVQ", "AX", "16(R14)") // 64 bytes of a row
+	f.op("MOVQ", "AX", "24(R14)")
+	f.op("MOVQ", "$0x1010101010101010", "AX")
+	f.op("MOVQ", "AX", "48(R14)") // 16 rows
+	f.tileConfig("R14", 0)
+	f.op("MOVQ", "n+0(FP)", "CX")
+	again := f.label("again")
+	f.place(again)
+	for i := range 12 {
+		f.tileDot(tileA, tileB, tileSum+i%4)
+	}
+	f.op("DECQ", "CX")
+	f.op("JNZ", again)
+	f.tileRelease()
+	f.ret()
+	return f.finish()
+}
