@@ -110,12 +110,19 @@ func (s *Scheduler) badBlocks(bad []kv.BlockID) {
 		return
 	}
 	fatal := s.cfg.LoadFailure == Fail
+	var first []kv.BlockID // at which loads were cut
 	for r := range s.deferred.all {
 		switch {
 		case r.state == WaitingForRemoteKVs && r.load.inFlight():
-			if s.truncateLoad(r, bad) {
-				s.spoil(r, fatal)
+			b := s.truncateLoad(r, bad)
+			if b == kv.Null {
+				continue
 			}
+			if slices.Contains(first, b) {
+				s.byRule(RuleBadIsBad, r, "does not count on another to compute a bad block")
+			}
+			first = append(first, b)
+			s.spoil(r, fatal)
 		case r.holdsAny(bad):
 			s.startOver(r, RuleBadIsBad)
 		}
@@ -169,19 +176,19 @@ func (s *Scheduler) spoil(r *request, fatal bool) {
 	r.spoiledFatally = r.spoiledFatally || fatal
 }
 
-// truncateLoad cuts a loading request's computed tokens at the first bad block and tells whether there was one.
-func (s *Scheduler) truncateLoad(r *request, bad []kv.BlockID) bool {
+// truncateLoad cuts a loading request's computed tokens at the first bad block and returns it; the null block if there is none.
+func (s *Scheduler) truncateLoad(r *request, bad []kv.BlockID) kv.BlockID {
 	for i, b := range r.table.Blocks(0, 0) {
 		if r.load == loadFailed && i*s.cfg.BlockSize >= r.computed {
-			return false
+			break
 		}
 		if slices.Contains(bad, b) {
 			r.computed = i * s.cfg.BlockSize
 			r.load = loadFailed
-			return true
+			return b
 		}
 	}
-	return false
+	return kv.Null
 }
 
 // truncateRunning does the same for a running request. Its blocks from there on stay registered but are not hit before
