@@ -1,8 +1,3 @@
-// Package cache measures what it is worth to know a prefix: the time to the first token of a prompt whose KV is computed,
-// lies in the pool, or comes from each of the tiers behind it.
-//
-// Two prompts take turns on a KV cache that holds one of them, so each time the other has just pushed it out. Whatever the
-// source, the token and its log probability must be those of the computed run.
 package cache
 
 import (
@@ -21,11 +16,12 @@ import (
 	"github.com/quire-ai/quire/internal/sample"
 )
 
-// Options say what to measure.
+// Options say what Run measures. Two prompts take turns on a KV cache that holds one of them, so each time the other has just
+// pushed it out. Whatever the source, the token and its log probability must be those of the computed run.
 type Options struct {
 	Model  llm.Options // Model, Catalog, CPU and Threads; the rest is set here
 	Prefix int         // tokens that are known; rounded up to whole blocks
-	Repeat int         // measurements of each source but the first
+	Repeat int         // measurements of each source, after one of each prompt that is not counted
 	Dir    string      // for the disk tier; empty is a temporary folder
 	Valkey string      // URL; empty leaves that row out
 	// Progress is told what begins.
@@ -37,7 +33,9 @@ type Row struct {
 	Source  string  `json:"source"`
 	Seconds float64 `json:"ttft_s"` // median time to the first token
 	Fastest float64 `json:"fastest_s"`
+	Slowest float64 `json:"slowest_s"`
 	Factor  float64 `json:"times_faster"` // than computing it
+	Goal    float64 `json:"goal"`         // what Factor should be at least, for a prefix of 2,000 tokens
 	Loaded  int     `json:"loaded_tokens"`
 }
 
@@ -69,7 +67,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		o.Dir = dir
 	}
 	b := &bench{o: o, report: Report{Equal: true}}
-	for _, part := range []func(context.Context) error{b.memory, b.fill, b.disk, b.shared} {
+	for _, part := range []func(context.Context) error{b.compute, b.memory, b.fill, b.disk, b.shared} {
 		if err := part(ctx); err != nil {
 			return nil, err
 		}
@@ -127,24 +125,29 @@ func (b *bench) first(ctx context.Context, m *llm.Model, i int) (time.Duration, 
 	return took, h.Finish(), nil
 }
 
-// measure times a source repeat times and adds its row. turn says which prompt is asked.
-func (b *bench) measure(ctx context.Context, m *llm.Model, source string, repeat int, turn func(k int) int) error {
-	b.o.Progress(source)
+// measure times a source and adds its row. turn says which prompt is asked, of the two.
+func (b *bench) measure(ctx context.Context, m *llm.Model, row Row, turn func(k int) int) error {
+	b.o.Progress(row.Source)
 	var times []float64
-	row := Row{Source: source}
-	for k := range repeat {
+	for k := range b.o.Repeat + len(b.prompts) {
 		took, f, err := b.first(ctx, m, turn(k))
 		if err != nil {
-			return fmt.Errorf("%s: %w", source, err)
+			return fmt.Errorf("%s: %w", row.Source, err)
 		}
-		if source != computed && b.report.Prefix-f.CachedTokens >= largestChunk {
-			return fmt.Errorf("%s: %d of %d tokens were there: %+v", source, f.CachedTokens, b.report.Prefix, m.Tiers.Stats())
+		if k < len(b.prompts) {
+			continue
+		}
+		switch known := f.CachedTokens; {
+		case row.Source == computed && known > 0:
+			return fmt.Errorf("%d of %d tokens were there that were to be computed", known, b.report.Prefix)
+		case row.Source != computed && b.report.Prefix-known >= largestChunk:
+			return fmt.Errorf("%s: %d of %d tokens were there", row.Source, known, b.report.Prefix)
 		}
 		times = append(times, took.Seconds())
 		row.Loaded = f.LoadedTokens
 	}
 	slices.Sort(times)
-	row.Seconds, row.Fastest, row.Factor = times[len(times)/2], times[0], 1
+	row.Seconds, row.Fastest, row.Slowest, row.Factor = times[len(times)/2], times[0], times[len(times)-1], 1
 	if len(b.report.Rows) > 0 {
 		row.Factor = b.report.Rows[0].Seconds / row.Seconds
 	}
@@ -158,29 +161,43 @@ const largestChunk = 64
 // computed is the source that all are compared with.
 const computed = "computed"
 
-// alternate asks for the prompts in turn.
+// alternate asks for the prompts in turn; again always for one.
 func alternate(k int) int { return k % 2 }
+func again(int) int       { return 1 }
 
-// memory measures what needs no disk: computing, the pool, the ram tier.
-func (b *bench) memory(ctx context.Context) error {
-	m, err := b.load(ctx, llm.Tiers{RAM: 4 << 30})
+// on loads an engine, measures a source on it and closes it.
+func (b *bench) on(ctx context.Context, tiers llm.Tiers, row Row, turn func(int) int) error {
+	m, err := b.load(ctx, tiers)
 	if err != nil {
 		return err
 	}
-	err = b.measure(ctx, m, computed, 2, alternate)
-	if err == nil {
-		err = b.measure(ctx, m, "pool", b.o.Repeat, func(int) int { return 1 })
+	return errors.Join(b.measure(ctx, m, row, turn), m.Close())
+}
+
+// compute measures computing the prefix, without any tier, and finding it in the pool.
+func (b *bench) compute(ctx context.Context) error {
+	if err := b.on(ctx, llm.Tiers{RAM: -1}, Row{Source: computed, Goal: 1}, alternate); err != nil {
+		return err
 	}
-	if err == nil {
-		err = b.measure(ctx, m, "ram", b.o.Repeat, alternate)
-	}
-	return errors.Join(err, m.Close())
+	return b.on(ctx, llm.Tiers{RAM: -1}, Row{Source: "pool", Goal: 50}, again)
+}
+
+// memory measures the ram tier.
+func (b *bench) memory(ctx context.Context) error {
+	return b.on(ctx, llm.Tiers{RAM: 4*b.report.Bytes + 64<<20}, Row{Source: "ram", Goal: 30}, alternate)
+}
+
+// onDisk is the disk tier alone.
+func (b *bench) onDisk() llm.Tiers {
+	return llm.Tiers{RAM: -1, Disk: b.o.Dir, DiskBytes: 4*b.report.Bytes + 64<<20}
 }
 
 // fill has both prompts stored.
 func (b *bench) fill(ctx context.Context) error {
 	b.o.Progress("storing")
-	m, err := b.load(ctx, llm.Tiers{RAM: -1, Disk: b.o.Dir, DiskBytes: 4*b.report.Bytes + 64<<20, Valkey: b.o.Valkey})
+	tiers := b.onDisk()
+	tiers.Valkey = b.o.Valkey
+	m, err := b.load(ctx, tiers)
 	if err != nil {
 		return err
 	}
@@ -194,11 +211,7 @@ func (b *bench) fill(ctx context.Context) error {
 
 // disk measures the disk tier of a new process's engine.
 func (b *bench) disk(ctx context.Context) error {
-	m, err := b.load(ctx, llm.Tiers{RAM: -1, Disk: b.o.Dir, DiskBytes: 4*b.report.Bytes + 64<<20})
-	if err != nil {
-		return err
-	}
-	return errors.Join(b.measure(ctx, m, "disk, after a restart", b.o.Repeat, alternate), m.Close())
+	return b.on(ctx, b.onDisk(), Row{Source: "disk, after a restart", Goal: 20}, alternate)
 }
 
 // shared measures the server that another engine filled.
@@ -206,20 +219,17 @@ func (b *bench) shared(ctx context.Context) error {
 	if b.o.Valkey == "" {
 		return nil
 	}
-	m, err := b.load(ctx, llm.Tiers{RAM: -1, Valkey: b.o.Valkey})
-	if err != nil {
-		return err
-	}
-	return errors.Join(b.measure(ctx, m, "valkey, of a replica", b.o.Repeat, alternate), m.Close())
+	return b.on(ctx, llm.Tiers{RAM: -1, Valkey: b.o.Valkey}, Row{Source: "valkey, of a replica", Goal: 15}, alternate)
 }
 
 // Print writes a table.
 func (r *Report) Print(w io.Writer) error {
 	fmt.Fprintf(w, "%s, prefix of %d tokens, %.1f MB of KV\n\n", r.Model, r.Prefix, float64(r.Bytes)/1e6)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "prefix\tfirst token ms\tfastest\ttimes faster\tloaded")
+	fmt.Fprintln(t, "prefix\tfirst token ms\tfastest … slowest\ttimes faster\tgoal\tloaded")
 	for _, row := range r.Rows {
-		fmt.Fprintf(t, "%s\t%.1f\t%.1f\t%.1f\t%d\n", row.Source, 1e3*row.Seconds, 1e3*row.Fastest, row.Factor, row.Loaded)
+		fmt.Fprintf(t, "%s\t%.1f\t%.1f … %.1f\t%.1f\t%.0f\t%d\n",
+			row.Source, 1e3*row.Seconds, 1e3*row.Fastest, 1e3*row.Slowest, row.Factor, row.Goal, row.Loaded)
 	}
 	if err := t.Flush(); err != nil {
 		return err
