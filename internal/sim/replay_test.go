@@ -59,3 +59,17 @@ func TestRecordedTraces(t *testing.T) {
 	}
 	t.Logf("%v", counts)
 }
+
+// TestRecordedPairs replays recordings of what comes together seldom: windows and drafts, pauses and loads, grammars and
+// priorities. See testdata/recorded/README.md.
+func TestRecordedPairs(t *testing.T) {
+	files, err := filepath.Glob("testdata/recorded/*.gz")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no recordings: %v", err)
+	}
+	for _, f := range files {
+		if r := ReplayFile(f); r.Verdict != Equal {
+			t.Errorf("%s: %v", filepath.Base(f), r)
+		}
+	}
+}
