@@ -13,6 +13,14 @@ type Group struct {
 	Window int
 }
 
+// Skipped returns how many leading blocks lie wholly left of the window of the token behind the first tokens.
+func (g Group) Skipped(tokens, blockSize int) int {
+	if g.Window == 0 {
+		return 0
+	}
+	return max(0, tokens-g.Window+1) / blockSize
+}
+
 // Config is the shape of a Cache.
 type Config struct {
 	Blocks      int     // blocks in the pool, including the null block
@@ -86,9 +94,10 @@ func (c *Cache) Trim(t *Table, processed int) {
 	}
 }
 
-// Attach gives an empty table its hits and, behind them, blocks for the external tokens up to computed. All groups
-// touch their hits before any takes a block, or one group could evict what another just hit (vLLM #33775).
-func (c *Cache) Attach(t *Table, hit *Hit, computed int, external bool) {
+// Attach gives an empty table its hits, as far as the windows reach when computed tokens are, and behind them blocks for
+// external tokens up to external, if that is not 0. All groups touch their hits before any takes a block, or one group could
+// evict what another just hit (vLLM #33775).
+func (c *Cache) Attach(t *Table, hit *Hit, computed, external int) {
 	c.prepare(t)
 	for g := range t.groups {
 		gt := &t.groups[g]
@@ -108,15 +117,27 @@ func (c *Cache) Attach(t *Table, hit *Hit, computed int, external bool) {
 		}
 		gt.registered = len(gt.blocks)
 	}
-	if external {
-		c.Grow(t, computed)
+	if external > 0 {
+		c.Grow(t, external)
 	}
+}
+
+// Reaches tells whether a table can be computed on from so many tokens: whether each group holds the blocks that the next
+// token sees, and its own. That is so for a request's computed tokens; for fewer, windowed groups have given blocks back.
+func (c *Cache) Reaches(t *Table, tokens int) bool {
+	for g := range t.groups {
+		blocks := t.groups[g].blocks
+		if first := c.skippedBlocks(g, tokens); first < len(blocks) && blocks[first] == nullBlock {
+			return false
+		}
+	}
+	return true
 }
 
 // Grow takes blocks until the table has slots for so many tokens. The caller has checked Need.
 func (c *Cache) Grow(t *Table, tokens int) {
 	c.prepare(t)
-	n := c.blocksFor(tokens)
+	n := c.cfg.blocksFor(tokens)
 	for g := range t.groups {
 		gt := &t.groups[g]
 		for len(gt.blocks) < n {

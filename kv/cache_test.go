@@ -23,7 +23,7 @@ func newSequence(c *Cache, tokens ...int32) *sequence {
 func (s *sequence) fill(c *Cache) int {
 	hit := c.Lookup(&s.chain, len(s.tokens)-1)
 	n := hit.Tokens
-	c.Attach(&s.table, hit, n, false)
+	c.Attach(&s.table, hit, n, 0)
 	c.Grow(&s.table, len(s.tokens))
 	c.Register(&s.table, &s.chain, s.tokens)
 	return n

@@ -61,6 +61,7 @@ func (e Event) String() string {
 type Eviction struct {
 	Block BlockID
 	Hash  Hash
+	Group int // cache group
 }
 
 // Events returns the events recorded so far, oldest first: a view, valid until the next change.
@@ -69,8 +70,8 @@ func (c *Cache) Events() []Event { return c.events }
 // DropEvents forgets the first n events.
 func (c *Cache) DropEvents(n int) { c.events = append(c.events[:0], c.events[n:]...) }
 
-// Evictions returns the evictions recorded so far, oldest first: a view, valid until the next change. Blocks of adapters,
-// of further groups, and tainted ones are not among them.
+// Evictions returns the evictions recorded so far, oldest first: a view, valid until the next change. Blocks of adapters
+// and tainted ones are not among them.
 func (c *Cache) Evictions() []Eviction { return c.evictions }
 
 // DropEvictions forgets them.
@@ -81,8 +82,8 @@ func (c *Cache) evicted(b BlockID) {
 	if c.cfg.Events {
 		c.dropped(b)
 	}
-	if x := &c.pool.blocks[b]; c.cfg.Evictions && x.adapter == 0 && x.group == 0 && !x.tainted {
-		c.evictions = append(c.evictions, Eviction{Block: b, Hash: x.hash})
+	if x := &c.pool.blocks[b]; c.cfg.Evictions && x.adapter == 0 && !x.tainted {
+		c.evictions = append(c.evictions, Eviction{Block: b, Hash: x.hash, Group: int(x.group)})
 	}
 }
 

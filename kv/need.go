@@ -1,5 +1,7 @@
 package kv
 
+import "math"
+
 // Demand says what a request wants slots for.
 type Demand struct {
 	Table    *Table
@@ -19,9 +21,9 @@ func (c *Cache) Need(d Demand) int {
 }
 
 func (c *Cache) needGroup(d Demand, g int) int {
-	required := c.blocksFor(d.Tokens)
+	required := c.cfg.blocksFor(d.Tokens)
 	if d.Whole {
-		required = min(required, c.windowCap(g))
+		required = min(required, c.cfg.windowCap(c.cfg.Groups[g]))
 	}
 	held := d.Table.Len(g)
 	if held > 0 {
@@ -42,35 +44,37 @@ func (c *Cache) needGroup(d Demand, g int) int {
 }
 
 // blocksFor returns the number of blocks that hold the tokens.
-func (c *Cache) blocksFor(tokens int) int { return (tokens + c.cfg.BlockSize - 1) / c.cfg.BlockSize }
+func (c *Config) blocksFor(tokens int) int { return (tokens + c.BlockSize - 1) / c.BlockSize }
 
 // windowCap returns the most blocks a request ever holds in the group at once.
-func (c *Cache) windowCap(g int) int {
-	w := c.cfg.Groups[g].Window
-	if w == 0 || c.cfg.MaxInFlight == 0 {
-		return c.pool.Usable() + 1
+func (c *Config) windowCap(g Group) int {
+	if g.Window == 0 || c.MaxInFlight == 0 {
+		return math.MaxInt
 	}
-	tokens := w - 1 + c.cfg.MaxInFlight
-	if c.cfg.MaxTokens > 0 {
-		tokens = min(tokens, c.cfg.MaxTokens)
+	tokens := g.Window - 1 + c.MaxInFlight
+	if c.MaxTokens > 0 {
+		tokens = min(tokens, c.MaxTokens)
 	}
 	return c.blocksFor(tokens) + 1 // the window may begin within a block
 }
 
-// skippedBlocks returns how many leading blocks lie wholly left of the window once computed tokens are done.
-func (c *Cache) skippedBlocks(g, computed int) int {
-	w := c.cfg.Groups[g].Window
-	if w == 0 {
-		return 0
+// MostBlocks returns the most blocks that a sequence of up to so many tokens holds at once, over all groups: all its own in
+// those that see everything, in the others what a window and the tokens in flight cover.
+func (c *Config) MostBlocks(tokens int) int {
+	if len(c.Groups) == 0 {
+		return c.blocksFor(tokens)
 	}
-	return max(0, computed-w+1) / c.cfg.BlockSize
+	most := 0
+	for _, g := range c.Groups {
+		most += min(c.blocksFor(tokens), c.windowCap(g))
+	}
+	return most
+}
+
+// skippedBlocks returns how many leading blocks of the group are not held once computed tokens are done.
+func (c *Cache) skippedBlocks(g, computed int) int {
+	return c.cfg.Groups[g].Skipped(computed, c.cfg.BlockSize)
 }
 
 // FitsEmpty tells whether a sequence of so many tokens fits the pool when nothing else is in it.
-func (c *Cache) FitsEmpty(tokens int) bool {
-	need := 0
-	for g := range c.cfg.Groups {
-		need += min(c.blocksFor(tokens), c.windowCap(g))
-	}
-	return need <= c.pool.Usable()
-}
+func (c *Cache) FitsEmpty(tokens int) bool { return c.cfg.MostBlocks(tokens) <= c.pool.Usable() }

@@ -36,16 +36,20 @@ func (c *Cache) Unregister(t *Table, first int) {
 	}
 }
 
-// ForgetUnshared takes the table's blocks from index first on out of the prefix cache, unless another table holds them too.
-func (c *Cache) ForgetUnshared(t *Table, first int) {
+// ForgetUnshared takes the table's blocks from index first on out of the prefix cache, unless another table holds them too,
+// and tells whether there were any.
+func (c *Cache) ForgetUnshared(t *Table, first int) bool {
+	any := false
 	for g := range t.groups {
 		gt := &t.groups[g]
 		for i := first; i < gt.registered; i++ {
-			if c.pool.Refs(gt.blocks[i]) == 1 {
-				c.Forget(gt.blocks[i])
+			if b := gt.blocks[i]; b != nullBlock && c.pool.Refs(b) == 1 {
+				c.Forget(b)
 			}
+			any = any || gt.blocks[i] != nullBlock
 		}
 	}
+	return any
 }
 
 // Taint marks the table's registered blocks from index first on as bad: their holder computes them again. Until Clean they

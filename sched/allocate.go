@@ -30,7 +30,9 @@ func (s *Scheduler) allocate(a allocation) bool {
 	if a.admission && len(s.running) > 0 {
 		headroom = s.watermark
 	}
-	d := kv.Demand{Table: &r.table, Hit: a.hit, Computed: total}
+	// What the next token computed sees must be held: the last known one is computed in any case, even if a load brings it.
+	seen := min(total, len(r.tokens)-1)
+	d := kv.Demand{Table: &r.table, Hit: a.hit, Computed: seen}
 	if a.admission && !s.cfg.NoFullSequenceCheck {
 		d.Tokens, d.Whole = min(len(r.tokens), s.cfg.MaxModelLen), true
 		if s.cache.Need(d)+headroom > s.cache.Pool().Free() {
@@ -46,7 +48,11 @@ func (s *Scheduler) allocate(a allocation) bool {
 		return false
 	}
 	if a.hit != nil {
-		s.cache.Attach(&r.table, a.hit, total, a.external > 0)
+		external := 0
+		if a.external > 0 {
+			external = total
+		}
+		s.cache.Attach(&r.table, a.hit, seen, external)
 	}
 	s.cache.Grow(&r.table, slots)
 	if full := r.computed / s.cfg.BlockSize; r.table.Registered(0) > full && !a.admission {

@@ -84,8 +84,8 @@ func (s *Scheduler) checkProgress() {
 	if !s.plan.Idle() || len(s.inFlight) > 0 || s.pause != Unpaused || s.short {
 		return
 	}
-	if s.awaitsOutside() || len(s.failedGrammar) > 0 {
-		return // a completion will come, and may free what the others wait for
+	if s.awaitsOutside() || s.askedToWait || len(s.failedGrammar) > 0 {
+		return // a completion or an answer will come, and may free what the others wait for
 	}
 	for r := s.allFirst; r != nil; r = r.allNext {
 		invariant.Check(r.state.Finished() || r.deferred, "invariant 7: nothing runs and nothing is in flight, but %s is %v", r.ID, r.state)

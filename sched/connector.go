@@ -24,7 +24,8 @@ type MatchQuery struct {
 	Loads   int       // loads begun for this request before
 }
 
-// Match is the answer: tokens, none, or not yet.
+// Match is the answer: tokens, none, or not yet. Of a windowed cache group a load brings only the blocks that lie within the
+// window behind the last of the tokens (kv.Group.Skipped), less what the local hit holds of them.
 type Match struct {
 	Tokens   int  // tokens that can be loaded behind the local hit; a synchronous load must leave one to compute
 	Async    bool // the load takes steps: the request waits for its LoadDone
@@ -38,18 +39,21 @@ type Load struct {
 	Number int   // 1 for the request's first load
 	From   int   // tokens [From, From+Tokens) are to be loaded
 	Tokens int
-	Hashes []kv.Hash    // of the request's full blocks; a view, valid until the next call of Apply or Schedule
-	Async  bool         // false: before the step's rows run; failures are reported with the step
-	Blocks []kv.BlockID // the whole block table of the first group; a view, as in Planned
+	Hashes []kv.Hash // of the request's full blocks; a view, valid until the next call of Apply or Schedule
+	Async  bool      // false: before the step's rows run; failures are reported with the step
+
+	// Tables are the whole block tables of the cache groups; views, as in Planned. In each the blocks that hold the tokens are
+	// to be filled, but not the null ones, which lie left of the group's window.
+	Tables [][]kv.BlockID
 }
 
 // Filled is a run of blocks that a retired step completed: full, computed and registered. A connector may copy them out
 // of the pool before the next plan is executed. The slices are views, valid until the next call of Apply or Schedule.
 type Filled struct {
 	ID       RequestID
-	From, To int          // the blocks [From, To) of the request are the new ones
-	Hashes   []kv.Hash    // of the request's full blocks, from its first
-	Blocks   []kv.BlockID // of the request, from its first
+	From, To int            // the blocks [From, To) of the request are the new ones
+	Hashes   []kv.Hash      // of the request's full blocks, from its first
+	Tables   [][]kv.BlockID // the request's blocks in each cache group, from its first; null ones lie left of a window
 }
 
 // loadMatch is an external hit between lookup and admission.

@@ -39,10 +39,11 @@ func TestConnectorSeesEveryBlock(t *testing.T) {
 			s.Apply(&sched.StepDone{Step: p.Step, Outputs: out})
 			for _, f := range s.Filled() {
 				for i := f.From; i < f.To; i++ {
-					if _, ok := inPool[f.Blocks[i]]; ok {
-						t.Fatalf("block %d is filled twice", f.Blocks[i])
+					b := f.Tables[0][i]
+					if _, ok := inPool[b]; ok {
+						t.Fatalf("block %d is filled twice", b)
 					}
-					inPool[f.Blocks[i]] = f.Hashes[i]
+					inPool[b] = f.Hashes[i]
 					filled++
 				}
 			}

@@ -42,7 +42,9 @@ func (s *Scheduler) finish(r *request, e ending) {
 	s.finished = append(s.finished, r.ID)
 	r.prefilling = false
 	if s.cfg.Connector != nil {
-		s.cache.Trim(&r.table, max(0, r.computed-r.inFlight)) // what no window reaches is not sent
+		if !loading { // a load still writes its blocks
+			s.cache.Trim(&r.table, max(0, r.computed-r.inFlight)) // what no window reaches is not sent
+		}
 		r.sending = s.cfg.Connector.Finished(r.ID, r.epoch, e.reason)
 	}
 	if loading || r.sending {

@@ -27,12 +27,29 @@ func (s *Scheduler) startLoad(r *request, a allocation, from int) {
 	if a.async {
 		r.load = loadPending
 	}
-	blocks := r.table.Blocks(0, 0)
+	tables := s.tables(r)
 	s.plan.Loads = append(s.plan.Loads, Load{
 		ID: r.ID, Epoch: r.epoch, Number: r.loaded, From: from, Tokens: a.external, Async: a.async,
-		Blocks: blocks, Hashes: r.chain.Hashes,
+		Tables: tables, Hashes: r.chain.Hashes,
 	})
-	s.changes = append(s.changes, Change{Kind: Loading, ID: r.ID, Epoch: r.epoch, Blocks: len(blocks)})
+	blocks := 0
+	for _, t := range tables {
+		for _, b := range t {
+			if b != kv.Null {
+				blocks++
+			}
+		}
+	}
+	s.changes = append(s.changes, Change{Kind: Loading, ID: r.ID, Epoch: r.epoch, Blocks: blocks})
+}
+
+// tables returns r's block tables: views, valid as they are, in memory of their own.
+func (s *Scheduler) tables(r *request) [][]kv.BlockID {
+	tables := make([][]kv.BlockID, s.cache.Groups())
+	for g := range tables {
+		tables[g] = r.table.Blocks(g, 0)
+	}
+	return tables
 }
 
 // loadDone ends a load. If its request ended meanwhile, the blocks return now; if the epoch is old, nothing changes.
@@ -106,46 +123,46 @@ func (s *Scheduler) promote(r *request) {
 // badBlocks handles blocks that a load could not fill. Whoever counted them as computed computes them again, or fails:
 // see settle.
 func (s *Scheduler) badBlocks(bad []kv.BlockID) {
-	if len(bad) == 0 {
-		return
+	if len(bad) > 0 {
+		s.spoilHolders(nil, bad, s.cfg.LoadFailure == Fail)
 	}
-	fatal := s.cfg.LoadFailure == Fail
-	var first []kv.BlockID // at which loads were cut
+}
+
+// spoilHolders takes back the computed tokens of everybody who holds bad blocks, from the first of them on. One running
+// request computes them again, where they stand, unless a window no longer reaches back there; if a filler is given, it is
+// the one that was to fill them, and it ends. The others are preempted, the youngest first: two rows must not fill one slot.
+func (s *Scheduler) spoilHolders(filler *request, bad []kv.BlockID, fatal bool) {
+	s.findBad(filler, bad)
+	var cuts []kv.BlockID // blocks at which loads were cut
 	for r := range s.deferred.all {
 		switch {
-		case r.state == WaitingForRemoteKVs && r.load.inFlight():
-			b := s.truncateLoad(r, bad)
-			if b == kv.Null {
-				continue
-			}
-			if slices.Contains(first, b) {
+		case r.badFrom < 0:
+		case r.state == WaitingForRemoteKVs:
+			at := r.table.Blocks(0, r.badFrom)[0]
+			if slices.Contains(cuts, at) {
 				s.byRule(RuleBadIsBad, r, "does not count on another to compute a bad block")
 			}
-			first = append(first, b)
-			s.spoil(r, fatal)
-		case r.holdsAny(bad):
+			cuts = append(cuts, at)
+			s.truncateLoad(r, fatal)
+		default:
 			s.startOver(r, RuleBadIsBad)
 		}
 	}
-	s.spoilRunning(nil, bad, fatal)
-}
-
-// spoilRunning takes back the computed tokens of running requests from the first bad block on. One of them computes the
-// bad blocks again, where they stand; if r is given, it is r that was to fill them, and it ends. The others are preempted,
-// the youngest first: two rows must not fill one slot.
-func (s *Scheduler) spoilRunning(r *request, bad []kv.BlockID, fatal bool) {
-	kept := r
+	kept := filler
 	var others []*request
 	for _, o := range s.running {
-		if o == r || !s.truncateRunning(o, bad, fatal) {
+		if o.badFrom < 0 {
 			continue
 		}
+		s.truncateRunning(o, fatal)
 		s.spoil(o, fatal)
-		if kept == nil || fatal {
+		switch {
+		case fatal:
+		case kept == nil && s.cache.Reaches(&o.table, o.computed):
 			kept = o
-			continue
+		default:
+			others = append(others, o)
 		}
-		others = append(others, o)
 	}
 	for _, o := range slices.Backward(others) {
 		s.running = slices.DeleteFunc(s.running, func(x *request) bool { return x == o })
@@ -156,9 +173,57 @@ func (s *Scheduler) spoilRunning(r *request, bad []kv.BlockID, fatal bool) {
 	}
 }
 
-// holdsAny tells whether one of the blocks is in the table of r's first cache group.
-func (r *request) holdsAny(blocks []kv.BlockID) bool {
-	return slices.ContainsFunc(r.table.Blocks(0, 0), func(b kv.BlockID) bool { return slices.Contains(blocks, b) })
+// findBad notes for each live request but the filler which of its blocks is the first bad one. What a running request has
+// computed behind a bad block is bad too, and may be in others' tables though the block itself is not: they may hold another
+// with the same tokens, or lie so far behind it that their windows do not reach it.
+func (s *Scheduler) findBad(filler *request, blocks []kv.BlockID) {
+	bad := map[kv.BlockID]bool{}
+	for _, b := range blocks {
+		bad[b] = true
+	}
+	delete(bad, kv.Null)
+	for r := s.allFirst; r != nil; r = r.allNext {
+		r.badFrom = -1
+	}
+	for grew := true; grew; {
+		grew = false
+		for r := s.allFirst; r != nil; r = r.allNext {
+			i := s.firstBad(r, bad)
+			if r == filler || i < 0 || r.badFrom >= 0 && i >= r.badFrom {
+				continue
+			}
+			r.badFrom = i
+			for g := 0; r.state == Running && g < s.cache.Groups(); g++ {
+				for _, b := range r.table.Blocks(g, i) {
+					if b != kv.Null && !bad[b] {
+						bad[b], grew = true, true
+					}
+				}
+			}
+		}
+	}
+}
+
+// firstBad returns the index of the first block of r that is bad in any group, −1 if none is that counts: tokens of a
+// step that is being taken in are dropped in any case, and so is what lies behind a load's first bad block.
+func (s *Scheduler) firstBad(r *request, bad map[kv.BlockID]bool) int {
+	end := r.table.Len(0)
+	switch {
+	case r.state.Finished():
+		end = 0
+	case r.state == Running:
+		end = min(end, (r.computed-r.retiring+s.cfg.BlockSize-1)/s.cfg.BlockSize)
+	case r.load == loadFailed || r.load == loadBroken:
+		end = r.computed / s.cfg.BlockSize
+	}
+	for i := range end {
+		for g := range s.cache.Groups() {
+			if bad[r.table.Blocks(g, i)[0]] {
+				return i
+			}
+		}
+	}
+	return -1
 }
 
 // spoil notes that some of r's blocks are bad. What its rows in flight return means nothing.
@@ -176,43 +241,36 @@ func (s *Scheduler) spoil(r *request, fatal bool) {
 	r.spoiledFatally = r.spoiledFatally || fatal
 }
 
-// truncateLoad cuts a loading request's computed tokens at the first bad block and returns it; the null block if there is none.
-func (s *Scheduler) truncateLoad(r *request, bad []kv.BlockID) kv.BlockID {
-	for i, b := range r.table.Blocks(0, 0) {
-		if r.load == loadFailed && i*s.cfg.BlockSize >= r.computed {
-			break
-		}
-		if slices.Contains(bad, b) {
-			r.computed = i * s.cfg.BlockSize
-			r.load = loadFailed
-			return b
-		}
+// truncateLoad cuts a loading request's computed tokens at its first bad block: to none if the windows do not reach back
+// there, and then it starts over once the load is done. One whose load is done had the bad block from its local hit.
+func (s *Scheduler) truncateLoad(r *request, fatal bool) {
+	r.computed = r.badFrom * s.cfg.BlockSize
+	if !s.cache.Reaches(&r.table, r.computed) {
+		r.computed = 0
+		s.byRule(RuleBadIsBad, r, "no window reaches back to where its KV is good")
 	}
-	return kv.Null
+	if r.load.done() {
+		r.load = loadBroken
+		s.byRule(RuleBadIsBad, r, "its local hit turned out bad")
+		return
+	}
+	r.load = loadFailed
+	s.spoil(r, fatal)
 }
 
 // truncateRunning does the same for a running request. Its blocks from there on stay registered but are not hit before
 // they were computed again; if the request is to fail, they leave the prefix cache.
-func (s *Scheduler) truncateRunning(r *request, bad []kv.BlockID, fatal bool) bool {
-	counted := r.computed - r.retiring // the retiring step's own tokens are dropped in any case
-	end := (counted + s.cfg.BlockSize - 1) / s.cfg.BlockSize
-	blocks := r.table.Blocks(0, 0)
-	for i, b := range blocks[:min(end, len(blocks))] {
-		if !slices.Contains(bad, b) {
-			continue
+func (s *Scheduler) truncateRunning(r *request, fatal bool) {
+	r.computed = r.badFrom * s.cfg.BlockSize
+	if fatal {
+		b := r.table.Blocks(0, r.badFrom)[0]
+		if _, ok := s.cache.Pool().Hash(b); !ok && b != kv.Null && r.badFrom < r.table.Registered(0) {
+			s.byRule(RuleBadIsBad, r, "what follows a block that another took out leaves the prefix cache")
 		}
-		r.computed = i * s.cfg.BlockSize
-		if fatal {
-			if _, ok := s.cache.Pool().Hash(b); !ok && i < r.table.Registered(0) {
-				s.byRule(RuleBadIsBad, r, "what follows a block that another took out leaves the prefix cache")
-			}
-			s.cache.Unregister(&r.table, i)
-		} else {
-			s.cache.Taint(&r.table, i)
-		}
-		return true
+		s.cache.Unregister(&r.table, r.badFrom)
+	} else {
+		s.cache.Taint(&r.table, r.badFrom)
 	}
-	return false
 }
 
 // sendDone ends the transfer that kept a finished request's blocks.

@@ -83,8 +83,9 @@ func (s *Scheduler) release(r *request) {
 	s.changes = append(s.changes, Change{Kind: Released, ID: r.ID, Blocks: n})
 	if full := r.computed / s.cfg.BlockSize; r.table.Registered(0) > full && s.cfg.TestOnlyFault != FaultNoTakeBack {
 		// Bad blocks that were still to be computed again. Whoever else holds one computes it.
-		s.cache.ForgetUnshared(&r.table, full)
-		s.byRule(RuleBadIsBad, r, "its bad blocks leave the prefix cache")
+		if s.cache.ForgetUnshared(&r.table, full) {
+			s.byRule(RuleBadIsBad, r, "its bad blocks leave the prefix cache")
+		}
 	}
 	if s.fenced() && r.inFlight > 0 {
 		s.fence.add(s.cache.Detach(&r.table, s.fence.take()))

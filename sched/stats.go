@@ -202,7 +202,7 @@ func (s *Scheduler) Explain() Explanation {
 	}
 	r := q.head()
 	e := Explanation{Head: r.ID, Since: r.since}
-	need := s.cache.Need(kv.Demand{Table: &r.table, Computed: r.computed, Tokens: len(r.tokens)})
+	need := s.cache.Need(kv.Demand{Table: &r.table, Computed: r.computed, Tokens: len(r.tokens), Whole: true})
 	switch {
 	case s.pause != Unpaused:
 		e.Why = "the scheduler is paused"

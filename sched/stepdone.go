@@ -73,8 +73,7 @@ func (s *Scheduler) spoilStep(p *Plan, ev *StepDone) {
 		switch r := item.r; {
 		case rowErr == "":
 		case r.state == Running && item.epoch == r.epoch:
-			filled := r.table.Blocks(0, item.registered)
-			s.spoilRunning(r, filled[:r.table.Registered(0)-item.registered], false)
+			s.spoilHolders(r, s.filledBy(r, item.registered), false)
 		default:
 			orphans = true
 		}
@@ -82,7 +81,7 @@ func (s *Scheduler) spoilStep(p *Plan, ev *StepDone) {
 	if orphans {
 		// The row's request was preempted or ended meanwhile, and which blocks were its own is not known any more: nothing
 		// that was registered since is to be trusted.
-		s.spoilRunning(nil, s.registeredSince(p.Step), false)
+		s.spoilHolders(nil, s.registeredSince(p.Step), false)
 	}
 	for i := range p.Requests {
 		p.Requests[i].r.retiring = 0
@@ -102,6 +101,15 @@ func (s *Scheduler) discardVictims(p *Plan) {
 			s.byRule(RuleBadIsBad, r, "its tokens in flight may come of a bad block")
 		}
 	}
+}
+
+// filledBy returns the registered blocks of r from index first on, of all groups.
+func (s *Scheduler) filledBy(r *request, first int) []kv.BlockID {
+	var blocks []kv.BlockID
+	for g := range s.cache.Groups() {
+		blocks = append(blocks, r.table.Blocks(g, first)[:r.table.Registered(g)-first]...)
+	}
+	return blocks
 }
 
 // forgetSince takes blocks out of the prefix cache that were registered since the step began and that no request holds any
@@ -130,8 +138,10 @@ func (s *Scheduler) registeredSince(step uint64) []kv.BlockID {
 // held tells whether a live request's table holds b.
 func (s *Scheduler) held(b kv.BlockID) bool {
 	for r := s.allFirst; r != nil; r = r.allNext {
-		if !r.state.Finished() && slices.Contains(r.table.Blocks(0, 0), b) {
-			return true
+		for g := range s.cache.Groups() {
+			if !r.state.Finished() && slices.Contains(r.table.Blocks(g, 0), b) {
+				return true
+			}
 		}
 	}
 	return false
@@ -201,7 +211,7 @@ func (s *Scheduler) rowDone(item *Planned, out *StepOutput, stepErr string) {
 func (s *Scheduler) noteFilled(r *request, item *Planned) {
 	from, to := item.From/s.cfg.BlockSize, min((item.From+item.N)/s.cfg.BlockSize, r.table.Registered(0))
 	if from < to && r.LoRA == "" {
-		s.filled = append(s.filled, Filled{ID: r.ID, From: from, To: to, Hashes: r.chain.Hashes, Blocks: r.table.Blocks(0, 0)})
+		s.filled = append(s.filled, Filled{ID: r.ID, From: from, To: to, Hashes: r.chain.Hashes, Tables: s.tables(r)})
 	}
 }
 

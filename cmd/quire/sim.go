@@ -130,7 +130,7 @@ func traceFiles(paths []string) ([]string, error) {
 type simRunCmd struct {
 	Seed    uint64 `default:"1" help:"First seed."`
 	Count   uint64 `default:"100" help:"Number of seeds."`
-	Profile string `default:"mixed" enum:"mixed,pressure,priority,loads,pipeline,groups,drafts" help:"Kind of scenario: ${enum}."`
+	Profile string `default:"mixed" enum:"mixed,pressure,priority,loads,pipeline,groups,tiers,drafts" help:"Kind of scenario: ${enum}."`
 	Trace   string `type:"path" help:"Write the schedule of the last seed to this file, in the format of recorded traces."`
 	Shrink  bool   `help:"Reduce a failing scenario to a smaller one before it is printed or written."`
 }

@@ -235,7 +235,7 @@ func (c *Chain) open(ld *sched.Load) *load {
 	bs := c.cfg.BlockSize
 	first, last := ld.From/bs, (ld.From+ld.Tokens)/bs
 	l := &load{
-		key: loadKey{ld.ID, ld.Epoch}, hashes: slices.Clone(ld.Hashes[first:last]), promised: slices.Clone(ld.Blocks[first:last]),
+		key: loadKey{ld.ID, ld.Epoch}, hashes: slices.Clone(ld.Hashes[first:last]), promised: slices.Clone(ld.Tables[0][first:last]),
 		limit: c.deadline(ld.Tokens), ended: c.end,
 	}
 	l.parts = c.route(nil, ld.Hashes, first, last)
@@ -348,7 +348,7 @@ func (c *Chain) Filled(filled []sched.Filled) {
 		for _, t := range c.tiers {
 			n := t.store.ChunkBlocks()
 			for end := (f.From/n + 1) * n; end <= f.To; end += n {
-				t.offer(&f.Hashes[end-1], func(i int) []byte { return c.cfg.Memory.Block(int32(f.Blocks[end-n+i])) })
+				t.offer(&f.Hashes[end-1], func(i int) []byte { return c.cfg.Memory.Block(int32(f.Tables[0][end-n+i])) })
 			}
 		}
 	}

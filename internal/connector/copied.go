@@ -20,7 +20,7 @@ type copied struct {
 func (c *Chain) pin(ld *sched.Load) copied {
 	bs := c.cfg.BlockSize
 	first, last := ld.From/bs, (ld.From+ld.Tokens)/bs
-	l := copied{blocks: ld.Blocks[first:last], parts: c.route(nil, ld.Hashes, first, last)}
+	l := copied{blocks: ld.Tables[0][first:last], parts: c.route(nil, ld.Hashes, first, last)}
 	invariant.Check(len(l.parts) == len(l.blocks), "ram tier holds %d of the %d blocks it promised to %s", len(l.parts), len(l.blocks), ld.ID)
 	for i := range l.parts {
 		p := &l.parts[i]

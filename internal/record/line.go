@@ -47,6 +47,8 @@ type row struct {
 	From   int             `json:"from"`
 	N      int             `json:"n"`
 	Blocks []kv.BlockID    `json:"blocks,omitempty"`
+
+	More [][]kv.BlockID `json:"more,omitempty"` // MoreBlocks
 }
 
 // set makes p the short form of full, reusing its memory.
@@ -55,7 +57,7 @@ func (p *plan) set(full *sched.Plan) {
 	p.Preempted, p.Finished = full.Preempted, full.Finished
 	for i := range full.Requests {
 		r := &full.Requests[i]
-		p.Rows = append(p.Rows, row{ID: r.ID, Kind: r.Kind, From: r.From, N: r.N, Blocks: r.Blocks})
+		p.Rows = append(p.Rows, row{ID: r.ID, Kind: r.Kind, From: r.From, N: r.N, Blocks: r.Blocks, More: r.MoreBlocks})
 	}
 }
 

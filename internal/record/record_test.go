@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/quire-ai/quire/internal/record"
+	"github.com/quire-ai/quire/kv"
 	"github.com/quire-ai/quire/sched"
 )
 
@@ -58,16 +59,20 @@ func recorded(t *testing.T, cfg sched.Config) (string, sched.Stats) {
 }
 
 func TestReplayEqualsTheRun(t *testing.T) {
-	text, want := recorded(t, config)
-	got, err := record.Replay(strings.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got.Stats != want || got.Requests != 12 || got.Plans < 20 {
-		t.Errorf("replay: %+v\nthe run: %+v", got, want)
-	}
-	if want.Preemptions == 0 {
-		t.Error("the load preempts nobody: it shows nothing")
+	windows := config
+	windows.Blocks, windows.Groups = 40, []kv.Group{{}, {Window: 9}}
+	for _, cfg := range []sched.Config{config, windows} {
+		text, want := recorded(t, cfg)
+		got, err := record.Replay(strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Stats != want || got.Requests != 12 || got.Plans < 20 {
+			t.Errorf("replay: %+v\nthe run: %+v", got, want)
+		}
+		if want.Preemptions == 0 {
+			t.Error("the load preempts nobody: it shows nothing")
+		}
 	}
 }
 
@@ -88,7 +93,8 @@ func TestReplayGivesAConnectorsAnswers(t *testing.T) {
 	var buf bytes.Buffer
 	s := record.New(cfg, &buf)
 	s.Apply(sched.AddRequest{Request: &sched.Request{ID: "a", Prompt: []int32{1, 2, 3}, MaxTokens: 1}})
-	plan := s.Schedule(0) // nothing else runs, so the recovery pass asks again at once
+	s.Schedule(0) // it is told to ask later
+	plan := s.Schedule(0)
 	s.Apply(&sched.StepDone{Step: plan.Step, Outputs: []sched.StepOutput{{ID: "a", Tokens: []int32{9}}}})
 	if err := s.Flush(); err != nil {
 		t.Fatal(err)

@@ -261,7 +261,9 @@ func (p *play) event(name string, a *arguments) error {
 		ld := sched.LoadDone{ID: sched.RequestID(a.word())}
 		last := p.store.loads[ld.ID]
 		if name == "load-fail" {
-			ld.Bad = slices.Clone(last.Blocks[last.From/p.cfg.BlockSize:])
+			for _, t := range last.Tables {
+				ld.Bad = append(ld.Bad, t[last.From/p.cfg.BlockSize:]...)
+			}
 		}
 		ld.Epoch = sched.Epoch(a.num("epoch", int(last.Epoch)))
 		for _, b := range a.nums("bad") {
@@ -286,11 +288,11 @@ func (p *play) event(name string, a *arguments) error {
 // finishLoad puts into memory what a load brings.
 func (p *play) finishLoad(ld sched.Load, bad []kv.BlockID) {
 	r := p.specs[ld.ID]
-	if r == nil || len(ld.Blocks) == 0 {
+	if r == nil || len(ld.Tables) == 0 {
 		return
 	}
 	tokens := append(slices.Clone(r.Prompt), r.text...)
-	p.toy.load(ld.Blocks, tokens, ld.From, ld.From+ld.Tokens, func(b kv.BlockID) bool { return slices.Contains(bad, b) })
+	p.toy.load(ld.Tables, tokens, ld.From, ld.From+ld.Tokens, func(b kv.BlockID) bool { return slices.Contains(bad, b) })
 }
 
 // report notes changes and prints them.

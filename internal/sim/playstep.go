@@ -24,7 +24,7 @@ func (p *play) schedule(print bool) bool {
 	}
 	p.checkKinds(plan)
 	for _, ld := range plan.Loads {
-		ld.Blocks = slices.Clone(ld.Blocks)
+		ld.Tables = cloneTables(ld.Tables)
 		p.store.loads[ld.ID] = ld
 		if !ld.Async {
 			p.finishLoad(ld, nil)
@@ -40,9 +40,6 @@ func (p *play) schedule(print bool) bool {
 	}
 	if err := p.s.Audit(); err != nil {
 		fmt.Fprintf(&p.out, "FAULT: %v\n", err)
-	}
-	if p.toy.fault != "" {
-		fmt.Fprintf(&p.out, "FAULT: %s\n", p.toy.fault)
 	}
 	return !plan.Idle() || len(plan.Loads) > 0 || len(plan.Preempted) > 0
 }
@@ -74,7 +71,11 @@ func (p *play) printPlan(plan *sched.Plan) {
 		p.out.WriteString("\n")
 	}
 	for _, ld := range plan.Loads {
-		fmt.Fprintf(&p.out, "load %s epoch %d tokens %d–%d blocks %v\n", ld.ID, ld.Epoch, ld.From, ld.From+ld.Tokens, ld.Blocks)
+		fmt.Fprintf(&p.out, "load %s epoch %d tokens %d–%d blocks", ld.ID, ld.Epoch, ld.From, ld.From+ld.Tokens)
+		for _, t := range ld.Tables {
+			fmt.Fprintf(&p.out, " %v", t)
+		}
+		p.out.WriteString("\n")
 	}
 	if plan.Idle() && len(plan.Loads) == 0 {
 		p.out.WriteString("nothing to run\n")

@@ -234,7 +234,7 @@ func (d *driver) fill(t transfer) {
 	r := d.byID[t.id]
 	tokens := append(r.promptTokens(), d.text[t.id]...)
 	bad := func(b kv.BlockID) bool { return slices.Contains(t.bad, b) }
-	d.toy.load(t.blocks, tokens, t.from, t.to, bad)
+	d.toy.load(t.tables, tokens, t.from, t.to, bad)
 	for _, b := range t.bad {
 		clear(d.toy.memory[b])
 	}

@@ -7,7 +7,7 @@ import (
 
 // Profiles returns the names of the kinds of random runs.
 func Profiles() []string {
-	return []string{"mixed", "pressure", "priority", "loads", "pipeline", "groups", "drafts"}
+	return []string{"mixed", "pressure", "priority", "loads", "pipeline", "groups", "tiers", "drafts"}
 }
 
 // Scenario makes up a run from a seed: a configuration, requests, operations and a store's behaviour. The same seed and
@@ -38,6 +38,14 @@ func Scenario(seed uint64, profile string) (*Header, error) {
 		g.h.Connector = g.chance(2)
 	case "groups":
 		g.groups()
+	case "tiers": // windows, and a store behind them
+		g.groups()
+		g.h.Connector = true
+		g.h.Config.PipelineDepth = pick(g, 1, 1, 2)
+		g.h.Config.AsyncScheduling = g.h.Config.PipelineDepth == 2 && g.chance(2)
+		if g.chance(3) {
+			g.h.Config.Policy = "priority"
+		}
 	case "drafts":
 		g.h.Outputs = "" // a draft's acceptance is a formula of the recorded format
 		g.h.Config.NumSpecTokens = 1 + rng.IntN(4)

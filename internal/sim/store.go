@@ -31,8 +31,8 @@ type transfer struct {
 	send  bool
 	bad   []kv.BlockID
 
-	blocks   []kv.BlockID // of a load: the table then
-	from, to int          // tokens
+	tables   [][]kv.BlockID // of a load: those of the cache groups then
+	from, to int            // tokens
 }
 
 func newStore(requests []TraceRequest, blockSize int) *store {
@@ -87,14 +87,21 @@ func (st *store) begin(l sched.Load) {
 	var bad []kv.BlockID
 	if e.loads <= times {
 		for _, i := range e.FailBlocks {
-			if i < len(l.Blocks) && l.Blocks[i] != kv.Null && (!st.onlyLoaded || (i+1)*st.blockSize > l.From) {
-				bad = append(bad, l.Blocks[i])
+			if i >= len(l.Tables[0]) || st.onlyLoaded && (i+1)*st.blockSize <= l.From {
+				continue
+			}
+			g := 0 // recorded ones name blocks of the first group
+			if st.onlyLoaded {
+				g = (i + e.loads) % len(l.Tables)
+			}
+			if b := l.Tables[g][i]; b != kv.Null {
+				bad = append(bad, b)
 			}
 		}
 	}
 	t := transfer{
 		id: l.ID, epoch: l.Epoch, at: st.step + e.Latency, bad: bad,
-		blocks: slices.Clone(l.Blocks), from: l.From, to: l.From + l.Tokens,
+		tables: cloneTables(l.Tables), from: l.From, to: l.From + l.Tokens,
 	}
 	st.loads[l.ID] = t
 	if !l.Async {
@@ -102,6 +109,15 @@ func (st *store) begin(l sched.Load) {
 		return
 	}
 	st.due = append(st.due, t)
+}
+
+// cloneTables returns a copy of what is a view in a plan.
+func cloneTables(tables [][]kv.BlockID) [][]kv.BlockID {
+	copies := make([][]kv.BlockID, len(tables))
+	for g := range tables {
+		copies[g] = slices.Clone(tables[g])
+	}
+	return copies
 }
 
 // report is what a connector tells the scheduler with a step's update.
