@@ -50,6 +50,7 @@ type tileCase struct {
 	typ                 tensor.DType
 	rows, outputs, cols int
 	from                int // the least height of a tile that AMX multiplies
+	unpackFrom          int // the number of rows from which panels are unpacked beforehand
 }
 
 // check compares the two and returns the number of outputs.
@@ -59,7 +60,10 @@ func (c tileCase) check(t *testing.T, tiles, generic *Device) int {
 	if !ok {
 		t.Fatalf("kernels of level %v are %T", tiles.Level(), tiles.kernels)
 	}
-	a.amxFrom, a.unpackFrom = c.from, c.from
+	for k := range a.amxFrom {
+		a.amxFrom[k] = c.from
+	}
+	a.unpackFrom = c.unpackFrom
 	var results [2][]float32
 	for i, d := range []*Device{tiles, generic} {
 		r := seeded(uint64(c.typ)<<32 + uint64(c.rows)<<16 + uint64(c.cols))
@@ -91,12 +95,12 @@ func TestTiles(t *testing.T) {
 	for _, typ := range blockTypes {
 		unit := max(blockCols, typ.BlockElements())
 		for rows := 1; rows <= 70; rows++ {
-			c := tileCase{typ: typ, rows: rows, outputs: 1 + rows*11%50, cols: unit * (1 + rows%4), from: 1 + rows%2*8}
+			c := tileCase{typ: typ, rows: rows, outputs: 1 + rows*11%50, cols: unit * (1 + rows%4), from: 1 + rows%2*8, unpackFrom: 1 + rows%3*32}
 			outputs += c.check(t, tiles, generic)
 		}
 		for _, cols := range []int{576, 896, 1536, 4864} {
 			if cols%unit == 0 {
-				outputs += tileCase{typ: typ, rows: 19, outputs: 40, cols: cols, from: 1}.check(t, tiles, generic)
+				outputs += tileCase{typ: typ, rows: 19, outputs: 40, cols: cols, from: 1, unpackFrom: 50}.check(t, tiles, generic)
 			}
 		}
 	}

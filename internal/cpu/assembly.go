@@ -11,7 +11,7 @@ type assembly struct {
 
 	// amx are products with tiles of amxFrom to 16 rows, which are better than those of blocks.
 	amx     [kindCount]func(*blockCall)
-	amxFrom int
+	amxFrom [kindCount]int
 
 	// blockHeights and floatHeights are the numbers of rows there are products for, ascending from 1.
 	blockHeights [kindCount][]int
@@ -107,7 +107,7 @@ func (a *assembly) gemmTiles(c *blockCall, dst []float32, p panels, x tiles) {
 	for r := 0; r < x.rows; r += int(c.rows * c.tiles) {
 		multiply, rest := a.blocks[k], height-r%tileRows
 		c.rows, c.tiles = uintptr(rowsOf(a.blockHeights[k], rest)), 1
-		if a.amx[k] != nil && rest >= a.amxFrom {
+		if a.amx[k] != nil && rest >= a.amxFrom[k] {
 			multiply, c.rows = a.amx[k], uintptr(rest)
 		}
 		if c.rows == tileRows {

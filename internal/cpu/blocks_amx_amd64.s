@@ -7,23 +7,27 @@
 
 // blocksQ8AMX multiplies c.rows rows of each of c.tiles tiles with c.panels panels (docs/arithmetic.md §5).
 // func blocksQ8AMX(c *blockCall)
-TEXT ·blocksQ8AMX(SB), 0, $4416-8
+TEXT ·blocksQ8AMX(SB), 0, $6528-8
 	MOVQ c+0(FP), BX
 	LEAQ 63(SP), R14
 	ANDQ $-64, R14
 	MOVQ blockCall_blocks(BX), CX
-	MOVQ CX, 4296(R14)
+	MOVQ CX, 6376(R14)
+	MOVQ CX, 6344(R14)
 	MOVQ blockCall_panels(BX), AX
-	MOVQ AX, 4328(R14)
+	MOVQ AX, 6400(R14)
 	IMULQ blockCall_tiles(BX), AX
 	IMULQ CX, AX
-	MOVQ AX, 4288(R14)
+	MOVQ AX, 6368(R14)
+	MOVQ AX, 6336(R14)
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
 	MOVL $1262485504, AX
 	VPBROADCASTD AX, Z12
 	MOVL $3409969152, AX
 	VPBROADCASTD AX, Z13
 	MOVQ blockCall_dst(BX), DI
-	MOVQ DI, 4336(R14)
+	MOVQ DI, 6408(R14)
 	MOVQ blockCall_numbers(BX), SI
 	MOVQ blockCall_scales(BX), DX
 	MOVQ blockCall_height(BX), R13
@@ -31,6 +35,7 @@ TEXT ·blocksQ8AMX(SB), 0, $4416-8
 	MOVQ R13, R12
 	SHLQ $3, R12
 	MOVQ $32, R15
+	MOVQ blockCall_q(BX), R8
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
 	VPXORD Z18, Z18, Z18
@@ -51,38 +56,38 @@ TEXT ·blocksQ8AMX(SB), 0, $4416-8
 	MOVQ blockCall_offset(BX), R10
 	MOVQ blockCall_sum(BX), R11
 	VMOVQ blockCall_tiles(BX), X0
-	VMOVQ X0, 4320(R14)
+	VMOVQ X0, 6392(R14)
 	VPXORD Z0, Z0, Z0
-	VMOVDQU64 Z0, 4224(R14)
-	MOVB $1, 4224(R14)
+	VMOVDQU64 Z0, 6272(R14)
+	MOVB $1, 6272(R14)
 	MOVQ $0x0040004000400040, AX
-	MOVQ AX, 4240(R14)
+	MOVQ AX, 6288(R14)
 	MOVQ $0x0040004000200020, AX
-	MOVQ AX, 4248(R14)
+	MOVQ AX, 6296(R14)
 	MOVQ $0x0000010101010101, AX
 	IMULQ blockCall_rows(BX), AX
-	MOVQ AX, 4272(R14)
-	MOVW $0x0808, 4278(R14)
-	BYTE $0xc4; BYTE $0xc2; BYTE $0x78; BYTE $0x49; BYTE $0x84; BYTE $0x26; BYTE $0x80; BYTE $0x10; BYTE $0x00; BYTE $0x00 // LDTILECFG 4224(R14)
-	MOVQ blockCall_q(BX), R8
+	MOVQ AX, 6320(R14)
+	MOVW $0x0808, 6326(R14)
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x78; BYTE $0x49; BYTE $0x84; BYTE $0x26; BYTE $0x80; BYTE $0x18; BYTE $0x00; BYTE $0x00 // LDTILECFG 6272(R14)
 	VMOVQ blockCall_tiles(BX), X0
-	VMOVQ X0, 4304(R14)
-	MOVQ $2, 4312(R14)
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
 	MOVQ blockCall_ahead(BX), AX
 	TESTQ AX, AX
 	JZ near_1
 	ADDQ SI, AX
 near_1:
-	DECQ 4288(R14)
+	DECQ 6368(R14)
 	JLT fed_2
 	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x7e // TILELOADD 0(SI)(R15*2), T6
 	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T4
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5e; BYTE $0xc4 // TDPBSUD T6, T4, T0
+	ADDQ R12, R8
 	TESTQ AX, AX
 	JZ near_3
 	CMPQ blockCall_halved(BX), $0
-	JNE half_4
+	JNE half_6
 	PREFETCHT1 (AX)
 	PREFETCHT1 64(AX)
 	PREFETCHT1 128(AX)
@@ -94,7 +99,7 @@ near_1:
 	PREFETCHT1 512(AX)
 	ADDQ $544, AX
 	JMP near_3
-half_4:
+half_6:
 	PREFETCHT1 (AX)
 	PREFETCHT1 64(AX)
 	PREFETCHT1 128(AX)
@@ -102,41 +107,50 @@ half_4:
 	PREFETCHT1 256(AX)
 	ADDQ $272, AX
 near_3:
-	ADDQ R12, R8
 	ADDQ $512, SI
-	DECQ 4296(R14)
-	JNZ fed_2
+	DECQ 6344(R14)
+	JNZ weights_5
 	VMOVQ blockCall_blocks(BX), X0
-	VMOVQ X0, 4296(R14)
-	DECQ 4304(R14)
-	JZ feedPanel_5
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_4
 	SUBQ blockCall_numbersBack(BX), SI
-	DECQ 4312(R14)
-	JNZ fed_2
+	DECQ 6360(R14)
+	JNZ weights_5
 	XORL AX, AX
-	JMP fed_2
-feedPanel_5:
+	JMP weights_5
+weightsPanel_4:
 	ADDQ blockCall_numbersGap(BX), SI
-	MOVQ blockCall_q(BX), R8
 	VMOVQ blockCall_tiles(BX), X0
-	VMOVQ X0, 4304(R14)
-	MOVQ $2, 4312(R14)
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
 	MOVQ blockCall_ahead(BX), AX
 	TESTQ AX, AX
-	JZ near_6
+	JZ near_7
 	ADDQ SI, AX
-near_6:
+near_7:
+weights_5:
+	DECQ 6376(R14)
+	JNZ fed_2
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_2
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
 fed_2:
-	DECQ 4288(R14)
-	JLT fed_7
+	DECQ 6368(R14)
+	JLT fed_8
 	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x7e // TILELOADD 0(SI)(R15*2), T7
 	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T5
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5e; BYTE $0xcd // TDPBSUD T7, T5, T1
+	ADDQ R12, R8
 	TESTQ AX, AX
-	JZ near_8
+	JZ near_9
 	CMPQ blockCall_halved(BX), $0
-	JNE half_9
+	JNE half_12
 	PREFETCHT1 (AX)
 	PREFETCHT1 64(AX)
 	PREFETCHT1 128(AX)
@@ -147,50 +161,59 @@ fed_2:
 	PREFETCHT1 448(AX)
 	PREFETCHT1 512(AX)
 	ADDQ $544, AX
-	JMP near_8
-half_9:
+	JMP near_9
+half_12:
 	PREFETCHT1 (AX)
 	PREFETCHT1 64(AX)
 	PREFETCHT1 128(AX)
 	PREFETCHT1 192(AX)
 	PREFETCHT1 256(AX)
 	ADDQ $272, AX
-near_8:
-	ADDQ R12, R8
+near_9:
 	ADDQ $512, SI
-	DECQ 4296(R14)
-	JNZ fed_7
+	DECQ 6344(R14)
+	JNZ weights_11
 	VMOVQ blockCall_blocks(BX), X0
-	VMOVQ X0, 4296(R14)
-	DECQ 4304(R14)
-	JZ feedPanel_10
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_10
 	SUBQ blockCall_numbersBack(BX), SI
-	DECQ 4312(R14)
-	JNZ fed_7
+	DECQ 6360(R14)
+	JNZ weights_11
 	XORL AX, AX
-	JMP fed_7
-feedPanel_10:
+	JMP weights_11
+weightsPanel_10:
 	ADDQ blockCall_numbersGap(BX), SI
-	MOVQ blockCall_q(BX), R8
 	VMOVQ blockCall_tiles(BX), X0
-	VMOVQ X0, 4304(R14)
-	MOVQ $2, 4312(R14)
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
 	MOVQ blockCall_ahead(BX), AX
 	TESTQ AX, AX
-	JZ near_11
+	JZ near_13
 	ADDQ SI, AX
-near_11:
-fed_7:
-	DECQ 4288(R14)
-	JLT fed_12
+near_13:
+weights_11:
+	DECQ 6376(R14)
+	JNZ fed_8
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_8
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_8:
+	DECQ 6368(R14)
+	JLT fed_14
 	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x7e // TILELOADD 0(SI)(R15*2), T6
 	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T4
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd0 // TILEZERO T2
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5e; BYTE $0xd4 // TDPBSUD T6, T4, T2
+	ADDQ R12, R8
 	TESTQ AX, AX
-	JZ near_13
+	JZ near_15
 	CMPQ blockCall_halved(BX), $0
-	JNE half_14
+	JNE half_18
 	PREFETCHT1 (AX)
 	PREFETCHT1 64(AX)
 	PREFETCHT1 128(AX)
@@ -201,206 +224,80 @@ fed_7:
 	PREFETCHT1 448(AX)
 	PREFETCHT1 512(AX)
 	ADDQ $544, AX
-	JMP near_13
-half_14:
+	JMP near_15
+half_18:
 	PREFETCHT1 (AX)
 	PREFETCHT1 64(AX)
 	PREFETCHT1 128(AX)
 	PREFETCHT1 192(AX)
 	PREFETCHT1 256(AX)
 	ADDQ $272, AX
-near_13:
-	ADDQ R12, R8
+near_15:
 	ADDQ $512, SI
-	DECQ 4296(R14)
-	JNZ fed_12
+	DECQ 6344(R14)
+	JNZ weights_17
 	VMOVQ blockCall_blocks(BX), X0
-	VMOVQ X0, 4296(R14)
-	DECQ 4304(R14)
-	JZ feedPanel_15
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_16
 	SUBQ blockCall_numbersBack(BX), SI
-	DECQ 4312(R14)
-	JNZ fed_12
+	DECQ 6360(R14)
+	JNZ weights_17
 	XORL AX, AX
-	JMP fed_12
-feedPanel_15:
+	JMP weights_17
+weightsPanel_16:
 	ADDQ blockCall_numbersGap(BX), SI
-	MOVQ blockCall_q(BX), R8
 	VMOVQ blockCall_tiles(BX), X0
-	VMOVQ X0, 4304(R14)
-	MOVQ $2, 4312(R14)
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
 	MOVQ blockCall_ahead(BX), AX
 	TESTQ AX, AX
-	JZ near_16
+	JZ near_19
 	ADDQ SI, AX
-near_16:
-fed_12:
+near_19:
+weights_17:
+	DECQ 6376(R14)
+	JNZ fed_14
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_14
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_14:
 	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x7e // TILESTORED T0, 0(R14)(R15*2)
-step_17:
+step_20:
 	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x8c; BYTE $0x7e; BYTE $0x00; BYTE $0x04; BYTE $0x00; BYTE $0x00 // TILESTORED T1, 1024(R14)(R15*2)
 	VCVTPH2PS (DX), Z8
 	ADDQ $32, DX
 	VPSUBD (R10), Z13, Z0
-	VMOVDQU64 Z0, 4096(R14)
+	VMOVDQU64 Z0, 6144(R14)
 	VPADDD (R14), Z12, Z0
-	VADDPS.BCST 4096(R14), Z0, Z0
+	VADDPS.BCST 6144(R14), Z0, Z0
 	VMULPS.BCST (R9), Z8, Z4
 	VFMADD231PS Z4, Z0, Z16
 	VPADDD 64(R14), Z12, Z1
-	VADDPS.BCST 4100(R14), Z1, Z1
+	VADDPS.BCST 6148(R14), Z1, Z1
 	VMULPS.BCST 4(R9), Z8, Z5
 	VFMADD231PS Z5, Z1, Z17
 	VPADDD 128(R14), Z12, Z2
-	VADDPS.BCST 4104(R14), Z2, Z2
+	VADDPS.BCST 6152(R14), Z2, Z2
 	VMULPS.BCST 8(R9), Z8, Z6
 	VFMADD231PS Z6, Z2, Z18
 	VPADDD 192(R14), Z12, Z3
-	VADDPS.BCST 4108(R14), Z3, Z3
+	VADDPS.BCST 6156(R14), Z3, Z3
 	VMULPS.BCST 12(R9), Z8, Z7
 	VFMADD231PS Z7, Z3, Z19
-	DECQ 4288(R14)
-	JLT fed_26
+	DECQ 6368(R14)
+	JLT fed_29
 	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x7e // TILELOADD 0(SI)(R15*2), T7
 	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T5
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd8 // TILEZERO T3
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5e; BYTE $0xdd // TDPBSUD T7, T5, T3
-	TESTQ AX, AX
-	JZ near_27
-	CMPQ blockCall_halved(BX), $0
-	JNE half_28
-	PREFETCHT1 (AX)
-	PREFETCHT1 64(AX)
-	PREFETCHT1 128(AX)
-	PREFETCHT1 192(AX)
-	PREFETCHT1 256(AX)
-	PREFETCHT1 320(AX)
-	PREFETCHT1 384(AX)
-	PREFETCHT1 448(AX)
-	PREFETCHT1 512(AX)
-	ADDQ $544, AX
-	JMP near_27
-half_28:
-	PREFETCHT1 (AX)
-	PREFETCHT1 64(AX)
-	PREFETCHT1 128(AX)
-	PREFETCHT1 192(AX)
-	PREFETCHT1 256(AX)
-	ADDQ $272, AX
-near_27:
 	ADDQ R12, R8
-	ADDQ $512, SI
-	DECQ 4296(R14)
-	JNZ fed_26
-	VMOVQ blockCall_blocks(BX), X0
-	VMOVQ X0, 4296(R14)
-	DECQ 4304(R14)
-	JZ feedPanel_29
-	SUBQ blockCall_numbersBack(BX), SI
-	DECQ 4312(R14)
-	JNZ fed_26
-	XORL AX, AX
-	JMP fed_26
-feedPanel_29:
-	ADDQ blockCall_numbersGap(BX), SI
-	MOVQ blockCall_q(BX), R8
-	VMOVQ blockCall_tiles(BX), X0
-	VMOVQ X0, 4304(R14)
-	MOVQ $2, 4312(R14)
-	MOVQ blockCall_ahead(BX), AX
 	TESTQ AX, AX
 	JZ near_30
-	ADDQ SI, AX
-near_30:
-fed_26:
-	CMPQ blockCall_rows(BX), $4
-	JLE step_17_rows
-	VPADDD 256(R14), Z12, Z0
-	VADDPS.BCST 4112(R14), Z0, Z0
-	VMULPS.BCST 16(R9), Z8, Z4
-	VFMADD231PS Z4, Z0, Z20
-	VPADDD 320(R14), Z12, Z1
-	VADDPS.BCST 4116(R14), Z1, Z1
-	VMULPS.BCST 20(R9), Z8, Z5
-	VFMADD231PS Z5, Z1, Z21
-	VPADDD 384(R14), Z12, Z2
-	VADDPS.BCST 4120(R14), Z2, Z2
-	VMULPS.BCST 24(R9), Z8, Z6
-	VFMADD231PS Z6, Z2, Z22
-	VPADDD 448(R14), Z12, Z3
-	VADDPS.BCST 4124(R14), Z3, Z3
-	VMULPS.BCST 28(R9), Z8, Z7
-	VFMADD231PS Z7, Z3, Z23
-	CMPQ blockCall_rows(BX), $8
-	JLE step_17_rows
-	VPADDD 512(R14), Z12, Z0
-	VADDPS.BCST 4128(R14), Z0, Z0
-	VMULPS.BCST 32(R9), Z8, Z4
-	VFMADD231PS Z4, Z0, Z24
-	VPADDD 576(R14), Z12, Z1
-	VADDPS.BCST 4132(R14), Z1, Z1
-	VMULPS.BCST 36(R9), Z8, Z5
-	VFMADD231PS Z5, Z1, Z25
-	VPADDD 640(R14), Z12, Z2
-	VADDPS.BCST 4136(R14), Z2, Z2
-	VMULPS.BCST 40(R9), Z8, Z6
-	VFMADD231PS Z6, Z2, Z26
-	VPADDD 704(R14), Z12, Z3
-	VADDPS.BCST 4140(R14), Z3, Z3
-	VMULPS.BCST 44(R9), Z8, Z7
-	VFMADD231PS Z7, Z3, Z27
-	CMPQ blockCall_rows(BX), $12
-	JLE step_17_rows
-	VPADDD 768(R14), Z12, Z0
-	VADDPS.BCST 4144(R14), Z0, Z0
-	VMULPS.BCST 48(R9), Z8, Z4
-	VFMADD231PS Z4, Z0, Z28
-	VPADDD 832(R14), Z12, Z1
-	VADDPS.BCST 4148(R14), Z1, Z1
-	VMULPS.BCST 52(R9), Z8, Z5
-	VFMADD231PS Z5, Z1, Z29
-	VPADDD 896(R14), Z12, Z2
-	VADDPS.BCST 4152(R14), Z2, Z2
-	VMULPS.BCST 56(R9), Z8, Z6
-	VFMADD231PS Z6, Z2, Z30
-	VPADDD 960(R14), Z12, Z3
-	VADDPS.BCST 4156(R14), Z3, Z3
-	VMULPS.BCST 60(R9), Z8, Z7
-	VFMADD231PS Z7, Z3, Z31
-step_17_rows:
-	ADDQ R13, R9
-	ADDQ R13, R10
-	DECQ CX
-	JZ end_18
-step_19:
-	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x14; BYTE $0x7e // TILESTORED T2, 0(R14)(R15*2)
-	VCVTPH2PS (DX), Z8
-	ADDQ $32, DX
-	VPSUBD (R10), Z13, Z0
-	VMOVDQU64 Z0, 4096(R14)
-	VPADDD 1024(R14), Z12, Z0
-	VADDPS.BCST 4096(R14), Z0, Z0
-	VMULPS.BCST (R9), Z8, Z4
-	VFMADD231PS Z4, Z0, Z16
-	VPADDD 1088(R14), Z12, Z1
-	VADDPS.BCST 4100(R14), Z1, Z1
-	VMULPS.BCST 4(R9), Z8, Z5
-	VFMADD231PS Z5, Z1, Z17
-	VPADDD 1152(R14), Z12, Z2
-	VADDPS.BCST 4104(R14), Z2, Z2
-	VMULPS.BCST 8(R9), Z8, Z6
-	VFMADD231PS Z6, Z2, Z18
-	VPADDD 1216(R14), Z12, Z3
-	VADDPS.BCST 4108(R14), Z3, Z3
-	VMULPS.BCST 12(R9), Z8, Z7
-	VFMADD231PS Z7, Z3, Z19
-	DECQ 4288(R14)
-	JLT fed_31
-	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x7e // TILELOADD 0(SI)(R15*2), T6
-	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T4
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5e; BYTE $0xc4 // TDPBSUD T6, T4, T0
-	TESTQ AX, AX
-	JZ near_32
 	CMPQ blockCall_halved(BX), $0
 	JNE half_33
 	PREFETCHT1 (AX)
@@ -413,7 +310,7 @@ step_19:
 	PREFETCHT1 448(AX)
 	PREFETCHT1 512(AX)
 	ADDQ $544, AX
-	JMP near_32
+	JMP near_30
 half_33:
 	PREFETCHT1 (AX)
 	PREFETCHT1 64(AX)
@@ -421,123 +318,132 @@ half_33:
 	PREFETCHT1 192(AX)
 	PREFETCHT1 256(AX)
 	ADDQ $272, AX
-near_32:
-	ADDQ R12, R8
+near_30:
 	ADDQ $512, SI
-	DECQ 4296(R14)
-	JNZ fed_31
+	DECQ 6344(R14)
+	JNZ weights_32
 	VMOVQ blockCall_blocks(BX), X0
-	VMOVQ X0, 4296(R14)
-	DECQ 4304(R14)
-	JZ feedPanel_34
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_31
 	SUBQ blockCall_numbersBack(BX), SI
-	DECQ 4312(R14)
-	JNZ fed_31
+	DECQ 6360(R14)
+	JNZ weights_32
 	XORL AX, AX
-	JMP fed_31
-feedPanel_34:
+	JMP weights_32
+weightsPanel_31:
 	ADDQ blockCall_numbersGap(BX), SI
-	MOVQ blockCall_q(BX), R8
 	VMOVQ blockCall_tiles(BX), X0
-	VMOVQ X0, 4304(R14)
-	MOVQ $2, 4312(R14)
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
 	MOVQ blockCall_ahead(BX), AX
 	TESTQ AX, AX
-	JZ near_35
+	JZ near_34
 	ADDQ SI, AX
-near_35:
-fed_31:
+near_34:
+weights_32:
+	DECQ 6376(R14)
+	JNZ fed_29
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_29
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_29:
 	CMPQ blockCall_rows(BX), $4
-	JLE step_19_rows
-	VPADDD 1280(R14), Z12, Z0
-	VADDPS.BCST 4112(R14), Z0, Z0
+	JLE step_20_rows
+	VPADDD 256(R14), Z12, Z0
+	VADDPS.BCST 6160(R14), Z0, Z0
 	VMULPS.BCST 16(R9), Z8, Z4
 	VFMADD231PS Z4, Z0, Z20
-	VPADDD 1344(R14), Z12, Z1
-	VADDPS.BCST 4116(R14), Z1, Z1
+	VPADDD 320(R14), Z12, Z1
+	VADDPS.BCST 6164(R14), Z1, Z1
 	VMULPS.BCST 20(R9), Z8, Z5
 	VFMADD231PS Z5, Z1, Z21
-	VPADDD 1408(R14), Z12, Z2
-	VADDPS.BCST 4120(R14), Z2, Z2
+	VPADDD 384(R14), Z12, Z2
+	VADDPS.BCST 6168(R14), Z2, Z2
 	VMULPS.BCST 24(R9), Z8, Z6
 	VFMADD231PS Z6, Z2, Z22
-	VPADDD 1472(R14), Z12, Z3
-	VADDPS.BCST 4124(R14), Z3, Z3
+	VPADDD 448(R14), Z12, Z3
+	VADDPS.BCST 6172(R14), Z3, Z3
 	VMULPS.BCST 28(R9), Z8, Z7
 	VFMADD231PS Z7, Z3, Z23
 	CMPQ blockCall_rows(BX), $8
-	JLE step_19_rows
-	VPADDD 1536(R14), Z12, Z0
-	VADDPS.BCST 4128(R14), Z0, Z0
+	JLE step_20_rows
+	VPADDD 512(R14), Z12, Z0
+	VADDPS.BCST 6176(R14), Z0, Z0
 	VMULPS.BCST 32(R9), Z8, Z4
 	VFMADD231PS Z4, Z0, Z24
-	VPADDD 1600(R14), Z12, Z1
-	VADDPS.BCST 4132(R14), Z1, Z1
+	VPADDD 576(R14), Z12, Z1
+	VADDPS.BCST 6180(R14), Z1, Z1
 	VMULPS.BCST 36(R9), Z8, Z5
 	VFMADD231PS Z5, Z1, Z25
-	VPADDD 1664(R14), Z12, Z2
-	VADDPS.BCST 4136(R14), Z2, Z2
+	VPADDD 640(R14), Z12, Z2
+	VADDPS.BCST 6184(R14), Z2, Z2
 	VMULPS.BCST 40(R9), Z8, Z6
 	VFMADD231PS Z6, Z2, Z26
-	VPADDD 1728(R14), Z12, Z3
-	VADDPS.BCST 4140(R14), Z3, Z3
+	VPADDD 704(R14), Z12, Z3
+	VADDPS.BCST 6188(R14), Z3, Z3
 	VMULPS.BCST 44(R9), Z8, Z7
 	VFMADD231PS Z7, Z3, Z27
 	CMPQ blockCall_rows(BX), $12
-	JLE step_19_rows
-	VPADDD 1792(R14), Z12, Z0
-	VADDPS.BCST 4144(R14), Z0, Z0
+	JLE step_20_rows
+	VPADDD 768(R14), Z12, Z0
+	VADDPS.BCST 6192(R14), Z0, Z0
 	VMULPS.BCST 48(R9), Z8, Z4
 	VFMADD231PS Z4, Z0, Z28
-	VPADDD 1856(R14), Z12, Z1
-	VADDPS.BCST 4148(R14), Z1, Z1
+	VPADDD 832(R14), Z12, Z1
+	VADDPS.BCST 6196(R14), Z1, Z1
 	VMULPS.BCST 52(R9), Z8, Z5
 	VFMADD231PS Z5, Z1, Z29
-	VPADDD 1920(R14), Z12, Z2
-	VADDPS.BCST 4152(R14), Z2, Z2
+	VPADDD 896(R14), Z12, Z2
+	VADDPS.BCST 6200(R14), Z2, Z2
 	VMULPS.BCST 56(R9), Z8, Z6
 	VFMADD231PS Z6, Z2, Z30
-	VPADDD 1984(R14), Z12, Z3
-	VADDPS.BCST 4156(R14), Z3, Z3
+	VPADDD 960(R14), Z12, Z3
+	VADDPS.BCST 6204(R14), Z3, Z3
 	VMULPS.BCST 60(R9), Z8, Z7
 	VFMADD231PS Z7, Z3, Z31
-step_19_rows:
+step_20_rows:
 	ADDQ R13, R9
 	ADDQ R13, R10
 	DECQ CX
-	JZ end_20
-step_21:
-	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x9c; BYTE $0x7e; BYTE $0x00; BYTE $0x04; BYTE $0x00; BYTE $0x00 // TILESTORED T3, 1024(R14)(R15*2)
+	JZ end_21
+step_22:
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x14; BYTE $0x7e // TILESTORED T2, 0(R14)(R15*2)
 	VCVTPH2PS (DX), Z8
 	ADDQ $32, DX
 	VPSUBD (R10), Z13, Z0
-	VMOVDQU64 Z0, 4096(R14)
-	VPADDD (R14), Z12, Z0
-	VADDPS.BCST 4096(R14), Z0, Z0
+	VMOVDQU64 Z0, 6144(R14)
+	VPADDD 1024(R14), Z12, Z0
+	VADDPS.BCST 6144(R14), Z0, Z0
 	VMULPS.BCST (R9), Z8, Z4
 	VFMADD231PS Z4, Z0, Z16
-	VPADDD 64(R14), Z12, Z1
-	VADDPS.BCST 4100(R14), Z1, Z1
+	VPADDD 1088(R14), Z12, Z1
+	VADDPS.BCST 6148(R14), Z1, Z1
 	VMULPS.BCST 4(R9), Z8, Z5
 	VFMADD231PS Z5, Z1, Z17
-	VPADDD 128(R14), Z12, Z2
-	VADDPS.BCST 4104(R14), Z2, Z2
+	VPADDD 1152(R14), Z12, Z2
+	VADDPS.BCST 6152(R14), Z2, Z2
 	VMULPS.BCST 8(R9), Z8, Z6
 	VFMADD231PS Z6, Z2, Z18
-	VPADDD 192(R14), Z12, Z3
-	VADDPS.BCST 4108(R14), Z3, Z3
+	VPADDD 1216(R14), Z12, Z3
+	VADDPS.BCST 6156(R14), Z3, Z3
 	VMULPS.BCST 12(R9), Z8, Z7
 	VFMADD231PS Z7, Z3, Z19
-	DECQ 4288(R14)
-	JLT fed_36
-	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x7e // TILELOADD 0(SI)(R15*2), T7
-	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T5
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5e; BYTE $0xcd // TDPBSUD T7, T5, T1
+	DECQ 6368(R14)
+	JLT fed_35
+	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x7e // TILELOADD 0(SI)(R15*2), T6
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5e; BYTE $0xc4 // TDPBSUD T6, T4, T0
+	ADDQ R12, R8
 	TESTQ AX, AX
-	JZ near_37
+	JZ near_36
 	CMPQ blockCall_halved(BX), $0
-	JNE half_38
+	JNE half_39
 	PREFETCHT1 (AX)
 	PREFETCHT1 64(AX)
 	PREFETCHT1 128(AX)
@@ -548,131 +454,140 @@ step_21:
 	PREFETCHT1 448(AX)
 	PREFETCHT1 512(AX)
 	ADDQ $544, AX
-	JMP near_37
-half_38:
+	JMP near_36
+half_39:
 	PREFETCHT1 (AX)
 	PREFETCHT1 64(AX)
 	PREFETCHT1 128(AX)
 	PREFETCHT1 192(AX)
 	PREFETCHT1 256(AX)
 	ADDQ $272, AX
-near_37:
-	ADDQ R12, R8
+near_36:
 	ADDQ $512, SI
-	DECQ 4296(R14)
-	JNZ fed_36
+	DECQ 6344(R14)
+	JNZ weights_38
 	VMOVQ blockCall_blocks(BX), X0
-	VMOVQ X0, 4296(R14)
-	DECQ 4304(R14)
-	JZ feedPanel_39
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_37
 	SUBQ blockCall_numbersBack(BX), SI
-	DECQ 4312(R14)
-	JNZ fed_36
+	DECQ 6360(R14)
+	JNZ weights_38
 	XORL AX, AX
-	JMP fed_36
-feedPanel_39:
+	JMP weights_38
+weightsPanel_37:
 	ADDQ blockCall_numbersGap(BX), SI
-	MOVQ blockCall_q(BX), R8
 	VMOVQ blockCall_tiles(BX), X0
-	VMOVQ X0, 4304(R14)
-	MOVQ $2, 4312(R14)
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
 	MOVQ blockCall_ahead(BX), AX
 	TESTQ AX, AX
 	JZ near_40
 	ADDQ SI, AX
 near_40:
-fed_36:
+weights_38:
+	DECQ 6376(R14)
+	JNZ fed_35
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_35
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_35:
 	CMPQ blockCall_rows(BX), $4
-	JLE step_21_rows
-	VPADDD 256(R14), Z12, Z0
-	VADDPS.BCST 4112(R14), Z0, Z0
+	JLE step_22_rows
+	VPADDD 1280(R14), Z12, Z0
+	VADDPS.BCST 6160(R14), Z0, Z0
 	VMULPS.BCST 16(R9), Z8, Z4
 	VFMADD231PS Z4, Z0, Z20
-	VPADDD 320(R14), Z12, Z1
-	VADDPS.BCST 4116(R14), Z1, Z1
+	VPADDD 1344(R14), Z12, Z1
+	VADDPS.BCST 6164(R14), Z1, Z1
 	VMULPS.BCST 20(R9), Z8, Z5
 	VFMADD231PS Z5, Z1, Z21
-	VPADDD 384(R14), Z12, Z2
-	VADDPS.BCST 4120(R14), Z2, Z2
+	VPADDD 1408(R14), Z12, Z2
+	VADDPS.BCST 6168(R14), Z2, Z2
 	VMULPS.BCST 24(R9), Z8, Z6
 	VFMADD231PS Z6, Z2, Z22
-	VPADDD 448(R14), Z12, Z3
-	VADDPS.BCST 4124(R14), Z3, Z3
+	VPADDD 1472(R14), Z12, Z3
+	VADDPS.BCST 6172(R14), Z3, Z3
 	VMULPS.BCST 28(R9), Z8, Z7
 	VFMADD231PS Z7, Z3, Z23
 	CMPQ blockCall_rows(BX), $8
-	JLE step_21_rows
-	VPADDD 512(R14), Z12, Z0
-	VADDPS.BCST 4128(R14), Z0, Z0
+	JLE step_22_rows
+	VPADDD 1536(R14), Z12, Z0
+	VADDPS.BCST 6176(R14), Z0, Z0
 	VMULPS.BCST 32(R9), Z8, Z4
 	VFMADD231PS Z4, Z0, Z24
-	VPADDD 576(R14), Z12, Z1
-	VADDPS.BCST 4132(R14), Z1, Z1
+	VPADDD 1600(R14), Z12, Z1
+	VADDPS.BCST 6180(R14), Z1, Z1
 	VMULPS.BCST 36(R9), Z8, Z5
 	VFMADD231PS Z5, Z1, Z25
-	VPADDD 640(R14), Z12, Z2
-	VADDPS.BCST 4136(R14), Z2, Z2
+	VPADDD 1664(R14), Z12, Z2
+	VADDPS.BCST 6184(R14), Z2, Z2
 	VMULPS.BCST 40(R9), Z8, Z6
 	VFMADD231PS Z6, Z2, Z26
-	VPADDD 704(R14), Z12, Z3
-	VADDPS.BCST 4140(R14), Z3, Z3
+	VPADDD 1728(R14), Z12, Z3
+	VADDPS.BCST 6188(R14), Z3, Z3
 	VMULPS.BCST 44(R9), Z8, Z7
 	VFMADD231PS Z7, Z3, Z27
 	CMPQ blockCall_rows(BX), $12
-	JLE step_21_rows
-	VPADDD 768(R14), Z12, Z0
-	VADDPS.BCST 4144(R14), Z0, Z0
+	JLE step_22_rows
+	VPADDD 1792(R14), Z12, Z0
+	VADDPS.BCST 6192(R14), Z0, Z0
 	VMULPS.BCST 48(R9), Z8, Z4
 	VFMADD231PS Z4, Z0, Z28
-	VPADDD 832(R14), Z12, Z1
-	VADDPS.BCST 4148(R14), Z1, Z1
+	VPADDD 1856(R14), Z12, Z1
+	VADDPS.BCST 6196(R14), Z1, Z1
 	VMULPS.BCST 52(R9), Z8, Z5
 	VFMADD231PS Z5, Z1, Z29
-	VPADDD 896(R14), Z12, Z2
-	VADDPS.BCST 4152(R14), Z2, Z2
+	VPADDD 1920(R14), Z12, Z2
+	VADDPS.BCST 6200(R14), Z2, Z2
 	VMULPS.BCST 56(R9), Z8, Z6
 	VFMADD231PS Z6, Z2, Z30
-	VPADDD 960(R14), Z12, Z3
-	VADDPS.BCST 4156(R14), Z3, Z3
+	VPADDD 1984(R14), Z12, Z3
+	VADDPS.BCST 6204(R14), Z3, Z3
 	VMULPS.BCST 60(R9), Z8, Z7
 	VFMADD231PS Z7, Z3, Z31
-step_21_rows:
+step_22_rows:
 	ADDQ R13, R9
 	ADDQ R13, R10
 	DECQ CX
-	JZ end_22
-step_23:
-	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x7e // TILESTORED T0, 0(R14)(R15*2)
+	JZ end_23
+step_24:
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x9c; BYTE $0x7e; BYTE $0x00; BYTE $0x04; BYTE $0x00; BYTE $0x00 // TILESTORED T3, 1024(R14)(R15*2)
 	VCVTPH2PS (DX), Z8
 	ADDQ $32, DX
 	VPSUBD (R10), Z13, Z0
-	VMOVDQU64 Z0, 4096(R14)
-	VPADDD 1024(R14), Z12, Z0
-	VADDPS.BCST 4096(R14), Z0, Z0
+	VMOVDQU64 Z0, 6144(R14)
+	VPADDD (R14), Z12, Z0
+	VADDPS.BCST 6144(R14), Z0, Z0
 	VMULPS.BCST (R9), Z8, Z4
 	VFMADD231PS Z4, Z0, Z16
-	VPADDD 1088(R14), Z12, Z1
-	VADDPS.BCST 4100(R14), Z1, Z1
+	VPADDD 64(R14), Z12, Z1
+	VADDPS.BCST 6148(R14), Z1, Z1
 	VMULPS.BCST 4(R9), Z8, Z5
 	VFMADD231PS Z5, Z1, Z17
-	VPADDD 1152(R14), Z12, Z2
-	VADDPS.BCST 4104(R14), Z2, Z2
+	VPADDD 128(R14), Z12, Z2
+	VADDPS.BCST 6152(R14), Z2, Z2
 	VMULPS.BCST 8(R9), Z8, Z6
 	VFMADD231PS Z6, Z2, Z18
-	VPADDD 1216(R14), Z12, Z3
-	VADDPS.BCST 4108(R14), Z3, Z3
+	VPADDD 192(R14), Z12, Z3
+	VADDPS.BCST 6156(R14), Z3, Z3
 	VMULPS.BCST 12(R9), Z8, Z7
 	VFMADD231PS Z7, Z3, Z19
-	DECQ 4288(R14)
+	DECQ 6368(R14)
 	JLT fed_41
-	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x7e // TILELOADD 0(SI)(R15*2), T6
-	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T4
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd0 // TILEZERO T2
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5e; BYTE $0xd4 // TDPBSUD T6, T4, T2
+	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x7e // TILELOADD 0(SI)(R15*2), T7
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T5
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5e; BYTE $0xcd // TDPBSUD T7, T5, T1
+	ADDQ R12, R8
 	TESTQ AX, AX
 	JZ near_42
 	CMPQ blockCall_halved(BX), $0
-	JNE half_43
+	JNE half_45
 	PREFETCHT1 (AX)
 	PREFETCHT1 64(AX)
 	PREFETCHT1 128(AX)
@@ -684,7 +599,7 @@ step_23:
 	PREFETCHT1 512(AX)
 	ADDQ $544, AX
 	JMP near_42
-half_43:
+half_45:
 	PREFETCHT1 (AX)
 	PREFETCHT1 64(AX)
 	PREFETCHT1 128(AX)
@@ -692,155 +607,307 @@ half_43:
 	PREFETCHT1 256(AX)
 	ADDQ $272, AX
 near_42:
-	ADDQ R12, R8
 	ADDQ $512, SI
-	DECQ 4296(R14)
-	JNZ fed_41
+	DECQ 6344(R14)
+	JNZ weights_44
 	VMOVQ blockCall_blocks(BX), X0
-	VMOVQ X0, 4296(R14)
-	DECQ 4304(R14)
-	JZ feedPanel_44
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_43
 	SUBQ blockCall_numbersBack(BX), SI
-	DECQ 4312(R14)
-	JNZ fed_41
+	DECQ 6360(R14)
+	JNZ weights_44
 	XORL AX, AX
-	JMP fed_41
-feedPanel_44:
+	JMP weights_44
+weightsPanel_43:
 	ADDQ blockCall_numbersGap(BX), SI
-	MOVQ blockCall_q(BX), R8
 	VMOVQ blockCall_tiles(BX), X0
-	VMOVQ X0, 4304(R14)
-	MOVQ $2, 4312(R14)
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
 	MOVQ blockCall_ahead(BX), AX
 	TESTQ AX, AX
-	JZ near_45
+	JZ near_46
 	ADDQ SI, AX
-near_45:
+near_46:
+weights_44:
+	DECQ 6376(R14)
+	JNZ fed_41
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_41
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
 fed_41:
 	CMPQ blockCall_rows(BX), $4
-	JLE step_23_rows
-	VPADDD 1280(R14), Z12, Z0
-	VADDPS.BCST 4112(R14), Z0, Z0
+	JLE step_24_rows
+	VPADDD 256(R14), Z12, Z0
+	VADDPS.BCST 6160(R14), Z0, Z0
 	VMULPS.BCST 16(R9), Z8, Z4
 	VFMADD231PS Z4, Z0, Z20
-	VPADDD 1344(R14), Z12, Z1
-	VADDPS.BCST 4116(R14), Z1, Z1
+	VPADDD 320(R14), Z12, Z1
+	VADDPS.BCST 6164(R14), Z1, Z1
 	VMULPS.BCST 20(R9), Z8, Z5
 	VFMADD231PS Z5, Z1, Z21
-	VPADDD 1408(R14), Z12, Z2
-	VADDPS.BCST 4120(R14), Z2, Z2
+	VPADDD 384(R14), Z12, Z2
+	VADDPS.BCST 6168(R14), Z2, Z2
 	VMULPS.BCST 24(R9), Z8, Z6
 	VFMADD231PS Z6, Z2, Z22
-	VPADDD 1472(R14), Z12, Z3
-	VADDPS.BCST 4124(R14), Z3, Z3
+	VPADDD 448(R14), Z12, Z3
+	VADDPS.BCST 6172(R14), Z3, Z3
 	VMULPS.BCST 28(R9), Z8, Z7
 	VFMADD231PS Z7, Z3, Z23
 	CMPQ blockCall_rows(BX), $8
-	JLE step_23_rows
-	VPADDD 1536(R14), Z12, Z0
-	VADDPS.BCST 4128(R14), Z0, Z0
+	JLE step_24_rows
+	VPADDD 512(R14), Z12, Z0
+	VADDPS.BCST 6176(R14), Z0, Z0
 	VMULPS.BCST 32(R9), Z8, Z4
 	VFMADD231PS Z4, Z0, Z24
-	VPADDD 1600(R14), Z12, Z1
-	VADDPS.BCST 4132(R14), Z1, Z1
+	VPADDD 576(R14), Z12, Z1
+	VADDPS.BCST 6180(R14), Z1, Z1
 	VMULPS.BCST 36(R9), Z8, Z5
 	VFMADD231PS Z5, Z1, Z25
-	VPADDD 1664(R14), Z12, Z2
-	VADDPS.BCST 4136(R14), Z2, Z2
+	VPADDD 640(R14), Z12, Z2
+	VADDPS.BCST 6184(R14), Z2, Z2
 	VMULPS.BCST 40(R9), Z8, Z6
 	VFMADD231PS Z6, Z2, Z26
-	VPADDD 1728(R14), Z12, Z3
-	VADDPS.BCST 4140(R14), Z3, Z3
+	VPADDD 704(R14), Z12, Z3
+	VADDPS.BCST 6188(R14), Z3, Z3
 	VMULPS.BCST 44(R9), Z8, Z7
 	VFMADD231PS Z7, Z3, Z27
 	CMPQ blockCall_rows(BX), $12
-	JLE step_23_rows
-	VPADDD 1792(R14), Z12, Z0
-	VADDPS.BCST 4144(R14), Z0, Z0
+	JLE step_24_rows
+	VPADDD 768(R14), Z12, Z0
+	VADDPS.BCST 6192(R14), Z0, Z0
 	VMULPS.BCST 48(R9), Z8, Z4
 	VFMADD231PS Z4, Z0, Z28
-	VPADDD 1856(R14), Z12, Z1
-	VADDPS.BCST 4148(R14), Z1, Z1
+	VPADDD 832(R14), Z12, Z1
+	VADDPS.BCST 6196(R14), Z1, Z1
 	VMULPS.BCST 52(R9), Z8, Z5
 	VFMADD231PS Z5, Z1, Z29
-	VPADDD 1920(R14), Z12, Z2
-	VADDPS.BCST 4152(R14), Z2, Z2
+	VPADDD 896(R14), Z12, Z2
+	VADDPS.BCST 6200(R14), Z2, Z2
 	VMULPS.BCST 56(R9), Z8, Z6
 	VFMADD231PS Z6, Z2, Z30
-	VPADDD 1984(R14), Z12, Z3
-	VADDPS.BCST 4156(R14), Z3, Z3
+	VPADDD 960(R14), Z12, Z3
+	VADDPS.BCST 6204(R14), Z3, Z3
 	VMULPS.BCST 60(R9), Z8, Z7
 	VFMADD231PS Z7, Z3, Z31
-step_23_rows:
+step_24_rows:
 	ADDQ R13, R9
 	ADDQ R13, R10
 	DECQ CX
-	JZ end_24
-	JMP step_17
-end_18:
+	JZ end_25
+step_26:
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x7e // TILESTORED T0, 0(R14)(R15*2)
+	VCVTPH2PS (DX), Z8
+	ADDQ $32, DX
+	VPSUBD (R10), Z13, Z0
+	VMOVDQU64 Z0, 6144(R14)
+	VPADDD 1024(R14), Z12, Z0
+	VADDPS.BCST 6144(R14), Z0, Z0
+	VMULPS.BCST (R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z16
+	VPADDD 1088(R14), Z12, Z1
+	VADDPS.BCST 6148(R14), Z1, Z1
+	VMULPS.BCST 4(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z17
+	VPADDD 1152(R14), Z12, Z2
+	VADDPS.BCST 6152(R14), Z2, Z2
+	VMULPS.BCST 8(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z18
+	VPADDD 1216(R14), Z12, Z3
+	VADDPS.BCST 6156(R14), Z3, Z3
+	VMULPS.BCST 12(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z19
+	DECQ 6368(R14)
+	JLT fed_47
+	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x7e // TILELOADD 0(SI)(R15*2), T6
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd0 // TILEZERO T2
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5e; BYTE $0xd4 // TDPBSUD T6, T4, T2
+	ADDQ R12, R8
+	TESTQ AX, AX
+	JZ near_48
+	CMPQ blockCall_halved(BX), $0
+	JNE half_51
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	PREFETCHT1 384(AX)
+	PREFETCHT1 448(AX)
+	PREFETCHT1 512(AX)
+	ADDQ $544, AX
+	JMP near_48
+half_51:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	ADDQ $272, AX
+near_48:
+	ADDQ $512, SI
+	DECQ 6344(R14)
+	JNZ weights_50
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_49
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_50
+	XORL AX, AX
+	JMP weights_50
+weightsPanel_49:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_52
+	ADDQ SI, AX
+near_52:
+weights_50:
+	DECQ 6376(R14)
+	JNZ fed_47
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_47
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_47:
+	CMPQ blockCall_rows(BX), $4
+	JLE step_26_rows
+	VPADDD 1280(R14), Z12, Z0
+	VADDPS.BCST 6160(R14), Z0, Z0
+	VMULPS.BCST 16(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z20
+	VPADDD 1344(R14), Z12, Z1
+	VADDPS.BCST 6164(R14), Z1, Z1
+	VMULPS.BCST 20(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z21
+	VPADDD 1408(R14), Z12, Z2
+	VADDPS.BCST 6168(R14), Z2, Z2
+	VMULPS.BCST 24(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z22
+	VPADDD 1472(R14), Z12, Z3
+	VADDPS.BCST 6172(R14), Z3, Z3
+	VMULPS.BCST 28(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z23
+	CMPQ blockCall_rows(BX), $8
+	JLE step_26_rows
+	VPADDD 1536(R14), Z12, Z0
+	VADDPS.BCST 6176(R14), Z0, Z0
+	VMULPS.BCST 32(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z24
+	VPADDD 1600(R14), Z12, Z1
+	VADDPS.BCST 6180(R14), Z1, Z1
+	VMULPS.BCST 36(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z25
+	VPADDD 1664(R14), Z12, Z2
+	VADDPS.BCST 6184(R14), Z2, Z2
+	VMULPS.BCST 40(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z26
+	VPADDD 1728(R14), Z12, Z3
+	VADDPS.BCST 6188(R14), Z3, Z3
+	VMULPS.BCST 44(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z27
+	CMPQ blockCall_rows(BX), $12
+	JLE step_26_rows
+	VPADDD 1792(R14), Z12, Z0
+	VADDPS.BCST 6192(R14), Z0, Z0
+	VMULPS.BCST 48(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z28
+	VPADDD 1856(R14), Z12, Z1
+	VADDPS.BCST 6196(R14), Z1, Z1
+	VMULPS.BCST 52(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z29
+	VPADDD 1920(R14), Z12, Z2
+	VADDPS.BCST 6200(R14), Z2, Z2
+	VMULPS.BCST 56(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z30
+	VPADDD 1984(R14), Z12, Z3
+	VADDPS.BCST 6204(R14), Z3, Z3
+	VMULPS.BCST 60(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z31
+step_26_rows:
+	ADDQ R13, R9
+	ADDQ R13, R10
+	DECQ CX
+	JZ end_27
+	JMP step_20
+end_21:
 	MOVQ DI, CX
 	VMOVUPS Z16, (CX)
 	CMPQ blockCall_rows(BX), $1
-	JLE end_18_written
+	JLE end_21_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z17, (CX)
 	CMPQ blockCall_rows(BX), $2
-	JLE end_18_written
+	JLE end_21_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z18, (CX)
 	CMPQ blockCall_rows(BX), $3
-	JLE end_18_written
+	JLE end_21_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z19, (CX)
 	CMPQ blockCall_rows(BX), $4
-	JLE end_18_written
+	JLE end_21_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z20, (CX)
 	CMPQ blockCall_rows(BX), $5
-	JLE end_18_written
+	JLE end_21_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z21, (CX)
 	CMPQ blockCall_rows(BX), $6
-	JLE end_18_written
+	JLE end_21_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z22, (CX)
 	CMPQ blockCall_rows(BX), $7
-	JLE end_18_written
+	JLE end_21_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z23, (CX)
 	CMPQ blockCall_rows(BX), $8
-	JLE end_18_written
+	JLE end_21_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z24, (CX)
 	CMPQ blockCall_rows(BX), $9
-	JLE end_18_written
+	JLE end_21_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z25, (CX)
 	CMPQ blockCall_rows(BX), $10
-	JLE end_18_written
+	JLE end_21_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z26, (CX)
 	CMPQ blockCall_rows(BX), $11
-	JLE end_18_written
+	JLE end_21_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z27, (CX)
 	CMPQ blockCall_rows(BX), $12
-	JLE end_18_written
+	JLE end_21_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z28, (CX)
 	CMPQ blockCall_rows(BX), $13
-	JLE end_18_written
+	JLE end_21_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z29, (CX)
 	CMPQ blockCall_rows(BX), $14
-	JLE end_18_written
+	JLE end_21_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z30, (CX)
 	CMPQ blockCall_rows(BX), $15
-	JLE end_18_written
+	JLE end_21_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z31, (CX)
-end_18_written:
+end_21_written:
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
 	VPXORD Z18, Z18, Z18
@@ -858,87 +925,87 @@ end_18_written:
 	VPXORD Z30, Z30, Z30
 	VPXORD Z31, Z31, Z31
 	MOVQ blockCall_blocks(BX), CX
-	DECQ 4320(R14)
-	JZ end_18_panel
+	DECQ 6392(R14)
+	JZ end_21_panel
 	ADDQ blockCall_dstTile(BX), DI
 	SUBQ blockCall_scalesBack(BX), DX
-	JMP step_19
-end_18_panel:
-	DECQ 4328(R14)
-	JZ done_25
-	ADDQ $64, 4336(R14)
-	MOVQ 4336(R14), DI
+	JMP step_22
+end_21_panel:
+	DECQ 6400(R14)
+	JZ done_28
+	ADDQ $64, 6408(R14)
+	MOVQ 6408(R14), DI
 	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ blockCall_scale(BX), R9
 	MOVQ blockCall_offset(BX), R10
 	MOVQ blockCall_sum(BX), R11
 	VMOVQ blockCall_tiles(BX), X0
-	VMOVQ X0, 4320(R14)
-	JMP step_19
-end_20:
+	VMOVQ X0, 6392(R14)
+	JMP step_22
+end_23:
 	MOVQ DI, CX
 	VMOVUPS Z16, (CX)
 	CMPQ blockCall_rows(BX), $1
-	JLE end_20_written
+	JLE end_23_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z17, (CX)
 	CMPQ blockCall_rows(BX), $2
-	JLE end_20_written
+	JLE end_23_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z18, (CX)
 	CMPQ blockCall_rows(BX), $3
-	JLE end_20_written
+	JLE end_23_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z19, (CX)
 	CMPQ blockCall_rows(BX), $4
-	JLE end_20_written
+	JLE end_23_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z20, (CX)
 	CMPQ blockCall_rows(BX), $5
-	JLE end_20_written
+	JLE end_23_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z21, (CX)
 	CMPQ blockCall_rows(BX), $6
-	JLE end_20_written
+	JLE end_23_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z22, (CX)
 	CMPQ blockCall_rows(BX), $7
-	JLE end_20_written
+	JLE end_23_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z23, (CX)
 	CMPQ blockCall_rows(BX), $8
-	JLE end_20_written
+	JLE end_23_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z24, (CX)
 	CMPQ blockCall_rows(BX), $9
-	JLE end_20_written
+	JLE end_23_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z25, (CX)
 	CMPQ blockCall_rows(BX), $10
-	JLE end_20_written
+	JLE end_23_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z26, (CX)
 	CMPQ blockCall_rows(BX), $11
-	JLE end_20_written
+	JLE end_23_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z27, (CX)
 	CMPQ blockCall_rows(BX), $12
-	JLE end_20_written
+	JLE end_23_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z28, (CX)
 	CMPQ blockCall_rows(BX), $13
-	JLE end_20_written
+	JLE end_23_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z29, (CX)
 	CMPQ blockCall_rows(BX), $14
-	JLE end_20_written
+	JLE end_23_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z30, (CX)
 	CMPQ blockCall_rows(BX), $15
-	JLE end_20_written
+	JLE end_23_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z31, (CX)
-end_20_written:
+end_23_written:
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
 	VPXORD Z18, Z18, Z18
@@ -956,87 +1023,87 @@ end_20_written:
 	VPXORD Z30, Z30, Z30
 	VPXORD Z31, Z31, Z31
 	MOVQ blockCall_blocks(BX), CX
-	DECQ 4320(R14)
-	JZ end_20_panel
+	DECQ 6392(R14)
+	JZ end_23_panel
 	ADDQ blockCall_dstTile(BX), DI
 	SUBQ blockCall_scalesBack(BX), DX
-	JMP step_21
-end_20_panel:
-	DECQ 4328(R14)
-	JZ done_25
-	ADDQ $64, 4336(R14)
-	MOVQ 4336(R14), DI
+	JMP step_24
+end_23_panel:
+	DECQ 6400(R14)
+	JZ done_28
+	ADDQ $64, 6408(R14)
+	MOVQ 6408(R14), DI
 	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ blockCall_scale(BX), R9
 	MOVQ blockCall_offset(BX), R10
 	MOVQ blockCall_sum(BX), R11
 	VMOVQ blockCall_tiles(BX), X0
-	VMOVQ X0, 4320(R14)
-	JMP step_21
-end_22:
+	VMOVQ X0, 6392(R14)
+	JMP step_24
+end_25:
 	MOVQ DI, CX
 	VMOVUPS Z16, (CX)
 	CMPQ blockCall_rows(BX), $1
-	JLE end_22_written
+	JLE end_25_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z17, (CX)
 	CMPQ blockCall_rows(BX), $2
-	JLE end_22_written
+	JLE end_25_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z18, (CX)
 	CMPQ blockCall_rows(BX), $3
-	JLE end_22_written
+	JLE end_25_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z19, (CX)
 	CMPQ blockCall_rows(BX), $4
-	JLE end_22_written
+	JLE end_25_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z20, (CX)
 	CMPQ blockCall_rows(BX), $5
-	JLE end_22_written
+	JLE end_25_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z21, (CX)
 	CMPQ blockCall_rows(BX), $6
-	JLE end_22_written
+	JLE end_25_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z22, (CX)
 	CMPQ blockCall_rows(BX), $7
-	JLE end_22_written
+	JLE end_25_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z23, (CX)
 	CMPQ blockCall_rows(BX), $8
-	JLE end_22_written
+	JLE end_25_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z24, (CX)
 	CMPQ blockCall_rows(BX), $9
-	JLE end_22_written
+	JLE end_25_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z25, (CX)
 	CMPQ blockCall_rows(BX), $10
-	JLE end_22_written
+	JLE end_25_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z26, (CX)
 	CMPQ blockCall_rows(BX), $11
-	JLE end_22_written
+	JLE end_25_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z27, (CX)
 	CMPQ blockCall_rows(BX), $12
-	JLE end_22_written
+	JLE end_25_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z28, (CX)
 	CMPQ blockCall_rows(BX), $13
-	JLE end_22_written
+	JLE end_25_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z29, (CX)
 	CMPQ blockCall_rows(BX), $14
-	JLE end_22_written
+	JLE end_25_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z30, (CX)
 	CMPQ blockCall_rows(BX), $15
-	JLE end_22_written
+	JLE end_25_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z31, (CX)
-end_22_written:
+end_25_written:
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
 	VPXORD Z18, Z18, Z18
@@ -1054,87 +1121,87 @@ end_22_written:
 	VPXORD Z30, Z30, Z30
 	VPXORD Z31, Z31, Z31
 	MOVQ blockCall_blocks(BX), CX
-	DECQ 4320(R14)
-	JZ end_22_panel
+	DECQ 6392(R14)
+	JZ end_25_panel
 	ADDQ blockCall_dstTile(BX), DI
 	SUBQ blockCall_scalesBack(BX), DX
-	JMP step_23
-end_22_panel:
-	DECQ 4328(R14)
-	JZ done_25
-	ADDQ $64, 4336(R14)
-	MOVQ 4336(R14), DI
+	JMP step_26
+end_25_panel:
+	DECQ 6400(R14)
+	JZ done_28
+	ADDQ $64, 6408(R14)
+	MOVQ 6408(R14), DI
 	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ blockCall_scale(BX), R9
 	MOVQ blockCall_offset(BX), R10
 	MOVQ blockCall_sum(BX), R11
 	VMOVQ blockCall_tiles(BX), X0
-	VMOVQ X0, 4320(R14)
-	JMP step_23
-end_24:
+	VMOVQ X0, 6392(R14)
+	JMP step_26
+end_27:
 	MOVQ DI, CX
 	VMOVUPS Z16, (CX)
 	CMPQ blockCall_rows(BX), $1
-	JLE end_24_written
+	JLE end_27_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z17, (CX)
 	CMPQ blockCall_rows(BX), $2
-	JLE end_24_written
+	JLE end_27_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z18, (CX)
 	CMPQ blockCall_rows(BX), $3
-	JLE end_24_written
+	JLE end_27_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z19, (CX)
 	CMPQ blockCall_rows(BX), $4
-	JLE end_24_written
+	JLE end_27_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z20, (CX)
 	CMPQ blockCall_rows(BX), $5
-	JLE end_24_written
+	JLE end_27_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z21, (CX)
 	CMPQ blockCall_rows(BX), $6
-	JLE end_24_written
+	JLE end_27_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z22, (CX)
 	CMPQ blockCall_rows(BX), $7
-	JLE end_24_written
+	JLE end_27_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z23, (CX)
 	CMPQ blockCall_rows(BX), $8
-	JLE end_24_written
+	JLE end_27_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z24, (CX)
 	CMPQ blockCall_rows(BX), $9
-	JLE end_24_written
+	JLE end_27_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z25, (CX)
 	CMPQ blockCall_rows(BX), $10
-	JLE end_24_written
+	JLE end_27_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z26, (CX)
 	CMPQ blockCall_rows(BX), $11
-	JLE end_24_written
+	JLE end_27_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z27, (CX)
 	CMPQ blockCall_rows(BX), $12
-	JLE end_24_written
+	JLE end_27_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z28, (CX)
 	CMPQ blockCall_rows(BX), $13
-	JLE end_24_written
+	JLE end_27_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z29, (CX)
 	CMPQ blockCall_rows(BX), $14
-	JLE end_24_written
+	JLE end_27_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z30, (CX)
 	CMPQ blockCall_rows(BX), $15
-	JLE end_24_written
+	JLE end_27_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z31, (CX)
-end_24_written:
+end_27_written:
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
 	VPXORD Z18, Z18, Z18
@@ -1152,47 +1219,51 @@ end_24_written:
 	VPXORD Z30, Z30, Z30
 	VPXORD Z31, Z31, Z31
 	MOVQ blockCall_blocks(BX), CX
-	DECQ 4320(R14)
-	JZ end_24_panel
+	DECQ 6392(R14)
+	JZ end_27_panel
 	ADDQ blockCall_dstTile(BX), DI
 	SUBQ blockCall_scalesBack(BX), DX
-	JMP step_17
-end_24_panel:
-	DECQ 4328(R14)
-	JZ done_25
-	ADDQ $64, 4336(R14)
-	MOVQ 4336(R14), DI
+	JMP step_20
+end_27_panel:
+	DECQ 6400(R14)
+	JZ done_28
+	ADDQ $64, 6408(R14)
+	MOVQ 6408(R14), DI
 	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ blockCall_scale(BX), R9
 	MOVQ blockCall_offset(BX), R10
 	MOVQ blockCall_sum(BX), R11
 	VMOVQ blockCall_tiles(BX), X0
-	VMOVQ X0, 4320(R14)
-	JMP step_17
-done_25:
+	VMOVQ X0, 6392(R14)
+	JMP step_20
+done_28:
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0xc0 // TILERELEASE
 	VZEROUPPER
 	RET
 
-// blocksQ8MinAMX multiplies c.rows rows of each of c.tiles tiles with c.panels panels (docs/arithmetic.md §5).
-// func blocksQ8MinAMX(c *blockCall)
-TEXT ·blocksQ8MinAMX(SB), 0, $4416-8
+// blocksQ4AMX multiplies c.rows rows of each of c.tiles tiles with c.panels panels (docs/arithmetic.md §5).
+// func blocksQ4AMX(c *blockCall)
+TEXT ·blocksQ4AMX(SB), 0, $6528-8
 	MOVQ c+0(FP), BX
 	LEAQ 63(SP), R14
 	ANDQ $-64, R14
 	MOVQ blockCall_blocks(BX), CX
-	MOVQ CX, 4296(R14)
+	MOVQ CX, 6376(R14)
+	MOVQ CX, 6344(R14)
 	MOVQ blockCall_panels(BX), AX
-	MOVQ AX, 4328(R14)
+	MOVQ AX, 6400(R14)
 	IMULQ blockCall_tiles(BX), AX
 	IMULQ CX, AX
-	MOVQ AX, 4288(R14)
+	MOVQ AX, 6368(R14)
+	MOVQ AX, 6336(R14)
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
 	MOVL $1262485504, AX
 	VPBROADCASTD AX, Z12
 	MOVL $3409969152, AX
 	VPBROADCASTD AX, Z13
 	MOVQ blockCall_dst(BX), DI
-	MOVQ DI, 4336(R14)
+	MOVQ DI, 6408(R14)
 	MOVQ blockCall_numbers(BX), SI
 	MOVQ blockCall_scales(BX), DX
 	MOVQ blockCall_height(BX), R13
@@ -1200,6 +1271,7 @@ TEXT ·blocksQ8MinAMX(SB), 0, $4416-8
 	MOVQ R13, R12
 	SHLQ $3, R12
 	MOVQ $32, R15
+	MOVQ blockCall_q(BX), R8
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
 	VPXORD Z18, Z18, Z18
@@ -1220,374 +1292,290 @@ TEXT ·blocksQ8MinAMX(SB), 0, $4416-8
 	MOVQ blockCall_offset(BX), R10
 	MOVQ blockCall_sum(BX), R11
 	VMOVQ blockCall_tiles(BX), X0
-	VMOVQ X0, 4320(R14)
+	VMOVQ X0, 6392(R14)
 	VPXORD Z0, Z0, Z0
-	VMOVDQU64 Z0, 4224(R14)
-	MOVB $1, 4224(R14)
+	VMOVDQU64 Z0, 6272(R14)
+	MOVB $1, 6272(R14)
 	MOVQ $0x0040004000400040, AX
-	MOVQ AX, 4240(R14)
+	MOVQ AX, 6288(R14)
 	MOVQ $0x0040004000200020, AX
-	MOVQ AX, 4248(R14)
+	MOVQ AX, 6296(R14)
 	MOVQ $0x0000010101010101, AX
 	IMULQ blockCall_rows(BX), AX
-	MOVQ AX, 4272(R14)
-	MOVW $0x0808, 4278(R14)
-	BYTE $0xc4; BYTE $0xc2; BYTE $0x78; BYTE $0x49; BYTE $0x84; BYTE $0x26; BYTE $0x80; BYTE $0x10; BYTE $0x00; BYTE $0x00 // LDTILECFG 4224(R14)
-	MOVQ blockCall_q(BX), R8
+	MOVQ AX, 6320(R14)
+	MOVW $0x0808, 6326(R14)
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x78; BYTE $0x49; BYTE $0x84; BYTE $0x26; BYTE $0x80; BYTE $0x18; BYTE $0x00; BYTE $0x00 // LDTILECFG 6272(R14)
 	VMOVQ blockCall_tiles(BX), X0
-	VMOVQ X0, 4304(R14)
-	MOVQ $2, 4312(R14)
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
 	MOVQ blockCall_ahead(BX), AX
 	TESTQ AX, AX
-	JZ near_46
+	JZ near_53
 	ADDQ SI, AX
-near_46:
-	DECQ 4288(R14)
-	JLT fed_47
-	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x7e // TILELOADD 0(SI)(R15*2), T6
-	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T4
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5e; BYTE $0xc4 // TDPBSUD T6, T4, T0
+near_53:
+	DECQ 6336(R14)
+	JLT unpacked_54
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VMOVDQU64 Z0, 4096(R14)
+	VMOVDQU64 Z1, 4160(R14)
+	VMOVDQU64 Z2, 4224(R14)
+	VMOVDQU64 Z3, 4288(R14)
+	VMOVDQU64 Z4, 4352(R14)
+	VMOVDQU64 Z5, 4416(R14)
+	VMOVDQU64 Z6, 4480(R14)
+	VMOVDQU64 Z7, 4544(R14)
 	TESTQ AX, AX
-	JZ near_48
+	JZ near_55
 	CMPQ blockCall_halved(BX), $0
-	JNE half_49
-	PREFETCHT1 (AX)
-	PREFETCHT1 64(AX)
-	PREFETCHT1 128(AX)
-	PREFETCHT1 192(AX)
-	PREFETCHT1 256(AX)
-	PREFETCHT1 320(AX)
-	PREFETCHT1 384(AX)
-	PREFETCHT1 448(AX)
-	PREFETCHT1 512(AX)
-	ADDQ $576, AX
-	JMP near_48
-half_49:
+	JNE half_58
 	PREFETCHT1 (AX)
 	PREFETCHT1 64(AX)
 	PREFETCHT1 128(AX)
 	PREFETCHT1 192(AX)
 	PREFETCHT1 256(AX)
 	ADDQ $288, AX
-near_48:
-	ADDQ R12, R8
-	ADDQ $512, SI
-	DECQ 4296(R14)
-	JNZ fed_47
+	JMP near_55
+half_58:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $144, AX
+near_55:
+	ADDQ $256, SI
+	DECQ 6344(R14)
+	JNZ weights_57
 	VMOVQ blockCall_blocks(BX), X0
-	VMOVQ X0, 4296(R14)
-	DECQ 4304(R14)
-	JZ feedPanel_50
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_56
 	SUBQ blockCall_numbersBack(BX), SI
-	DECQ 4312(R14)
-	JNZ fed_47
+	DECQ 6360(R14)
+	JNZ weights_57
 	XORL AX, AX
-	JMP fed_47
-feedPanel_50:
+	JMP weights_57
+weightsPanel_56:
 	ADDQ blockCall_numbersGap(BX), SI
-	MOVQ blockCall_q(BX), R8
 	VMOVQ blockCall_tiles(BX), X0
-	VMOVQ X0, 4304(R14)
-	MOVQ $2, 4312(R14)
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
 	MOVQ blockCall_ahead(BX), AX
 	TESTQ AX, AX
-	JZ near_51
+	JZ near_59
 	ADDQ SI, AX
-near_51:
-fed_47:
-	DECQ 4288(R14)
-	JLT fed_52
-	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x7e // TILELOADD 0(SI)(R15*2), T7
+near_59:
+weights_57:
+unpacked_54:
+	DECQ 6336(R14)
+	JLT unpacked_60
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VMOVDQU64 Z0, 4608(R14)
+	VMOVDQU64 Z1, 4672(R14)
+	VMOVDQU64 Z2, 4736(R14)
+	VMOVDQU64 Z3, 4800(R14)
+	VMOVDQU64 Z4, 4864(R14)
+	VMOVDQU64 Z5, 4928(R14)
+	VMOVDQU64 Z6, 4992(R14)
+	VMOVDQU64 Z7, 5056(R14)
+	TESTQ AX, AX
+	JZ near_61
+	CMPQ blockCall_halved(BX), $0
+	JNE half_64
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	ADDQ $288, AX
+	JMP near_61
+half_64:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $144, AX
+near_61:
+	ADDQ $256, SI
+	DECQ 6344(R14)
+	JNZ weights_63
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_62
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_63
+	XORL AX, AX
+	JMP weights_63
+weightsPanel_62:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_65
+	ADDQ SI, AX
+near_65:
+weights_63:
+unpacked_60:
+	DECQ 6368(R14)
+	JLT fed_66
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xb4; BYTE $0x7e; BYTE $0x00; BYTE $0x10; BYTE $0x00; BYTE $0x00 // TILELOADD 4096(R14)(R15*2), T6
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5e; BYTE $0xc4 // TDPBSUD T6, T4, T0
+	ADDQ R12, R8
+	DECQ 6376(R14)
+	JNZ fed_66
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_66
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_66:
+	DECQ 6336(R14)
+	JLT unpacked_67
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VMOVDQU64 Z0, 5120(R14)
+	VMOVDQU64 Z1, 5184(R14)
+	VMOVDQU64 Z2, 5248(R14)
+	VMOVDQU64 Z3, 5312(R14)
+	VMOVDQU64 Z4, 5376(R14)
+	VMOVDQU64 Z5, 5440(R14)
+	VMOVDQU64 Z6, 5504(R14)
+	VMOVDQU64 Z7, 5568(R14)
+	TESTQ AX, AX
+	JZ near_68
+	CMPQ blockCall_halved(BX), $0
+	JNE half_71
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	ADDQ $288, AX
+	JMP near_68
+half_71:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $144, AX
+near_68:
+	ADDQ $256, SI
+	DECQ 6344(R14)
+	JNZ weights_70
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_69
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_70
+	XORL AX, AX
+	JMP weights_70
+weightsPanel_69:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_72
+	ADDQ SI, AX
+near_72:
+weights_70:
+unpacked_67:
+	DECQ 6368(R14)
+	JLT fed_73
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x7e; BYTE $0x00; BYTE $0x12; BYTE $0x00; BYTE $0x00 // TILELOADD 4608(R14)(R15*2), T7
 	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T5
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5e; BYTE $0xcd // TDPBSUD T7, T5, T1
-	TESTQ AX, AX
-	JZ near_53
-	CMPQ blockCall_halved(BX), $0
-	JNE half_54
-	PREFETCHT1 (AX)
-	PREFETCHT1 64(AX)
-	PREFETCHT1 128(AX)
-	PREFETCHT1 192(AX)
-	PREFETCHT1 256(AX)
-	PREFETCHT1 320(AX)
-	PREFETCHT1 384(AX)
-	PREFETCHT1 448(AX)
-	PREFETCHT1 512(AX)
-	ADDQ $576, AX
-	JMP near_53
-half_54:
-	PREFETCHT1 (AX)
-	PREFETCHT1 64(AX)
-	PREFETCHT1 128(AX)
-	PREFETCHT1 192(AX)
-	PREFETCHT1 256(AX)
-	ADDQ $288, AX
-near_53:
 	ADDQ R12, R8
-	ADDQ $512, SI
-	DECQ 4296(R14)
-	JNZ fed_52
+	DECQ 6376(R14)
+	JNZ fed_73
 	VMOVQ blockCall_blocks(BX), X0
-	VMOVQ X0, 4296(R14)
-	DECQ 4304(R14)
-	JZ feedPanel_55
-	SUBQ blockCall_numbersBack(BX), SI
-	DECQ 4312(R14)
-	JNZ fed_52
-	XORL AX, AX
-	JMP fed_52
-feedPanel_55:
-	ADDQ blockCall_numbersGap(BX), SI
-	MOVQ blockCall_q(BX), R8
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_73
 	VMOVQ blockCall_tiles(BX), X0
-	VMOVQ X0, 4304(R14)
-	MOVQ $2, 4312(R14)
-	MOVQ blockCall_ahead(BX), AX
-	TESTQ AX, AX
-	JZ near_56
-	ADDQ SI, AX
-near_56:
-fed_52:
-	DECQ 4288(R14)
-	JLT fed_57
-	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x7e // TILELOADD 0(SI)(R15*2), T6
-	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T4
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd0 // TILEZERO T2
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5e; BYTE $0xd4 // TDPBSUD T6, T4, T2
-	TESTQ AX, AX
-	JZ near_58
-	CMPQ blockCall_halved(BX), $0
-	JNE half_59
-	PREFETCHT1 (AX)
-	PREFETCHT1 64(AX)
-	PREFETCHT1 128(AX)
-	PREFETCHT1 192(AX)
-	PREFETCHT1 256(AX)
-	PREFETCHT1 320(AX)
-	PREFETCHT1 384(AX)
-	PREFETCHT1 448(AX)
-	PREFETCHT1 512(AX)
-	ADDQ $576, AX
-	JMP near_58
-half_59:
-	PREFETCHT1 (AX)
-	PREFETCHT1 64(AX)
-	PREFETCHT1 128(AX)
-	PREFETCHT1 192(AX)
-	PREFETCHT1 256(AX)
-	ADDQ $288, AX
-near_58:
-	ADDQ R12, R8
-	ADDQ $512, SI
-	DECQ 4296(R14)
-	JNZ fed_57
-	VMOVQ blockCall_blocks(BX), X0
-	VMOVQ X0, 4296(R14)
-	DECQ 4304(R14)
-	JZ feedPanel_60
-	SUBQ blockCall_numbersBack(BX), SI
-	DECQ 4312(R14)
-	JNZ fed_57
-	XORL AX, AX
-	JMP fed_57
-feedPanel_60:
-	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ X0, 6384(R14)
 	MOVQ blockCall_q(BX), R8
-	VMOVQ blockCall_tiles(BX), X0
-	VMOVQ X0, 4304(R14)
-	MOVQ $2, 4312(R14)
-	MOVQ blockCall_ahead(BX), AX
-	TESTQ AX, AX
-	JZ near_61
-	ADDQ SI, AX
-near_61:
-fed_57:
-	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x7e // TILESTORED T0, 0(R14)(R15*2)
-step_62:
-	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x8c; BYTE $0x7e; BYTE $0x00; BYTE $0x04; BYTE $0x00; BYTE $0x00 // TILESTORED T1, 1024(R14)(R15*2)
-	VCVTPH2PS (DX), Z8
-	VCVTPH2PS 32(DX), Z9
-	ADDQ $64, DX
-	VPADDD (R14), Z12, Z0
-	VADDPS Z13, Z0, Z0
-	VMULPS.BCST (R9), Z8, Z4
-	VFMADD231PS Z4, Z0, Z16
-	VFMADD231PS.BCST (R11), Z9, Z16
-	VPADDD 64(R14), Z12, Z1
-	VADDPS Z13, Z1, Z1
-	VMULPS.BCST 4(R9), Z8, Z5
-	VFMADD231PS Z5, Z1, Z17
-	VFMADD231PS.BCST 4(R11), Z9, Z17
-	VPADDD 128(R14), Z12, Z2
-	VADDPS Z13, Z2, Z2
-	VMULPS.BCST 8(R9), Z8, Z6
-	VFMADD231PS Z6, Z2, Z18
-	VFMADD231PS.BCST 8(R11), Z9, Z18
-	VPADDD 192(R14), Z12, Z3
-	VADDPS Z13, Z3, Z3
-	VMULPS.BCST 12(R9), Z8, Z7
-	VFMADD231PS Z7, Z3, Z19
-	VFMADD231PS.BCST 12(R11), Z9, Z19
-	DECQ 4288(R14)
-	JLT fed_71
-	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x7e // TILELOADD 0(SI)(R15*2), T7
-	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T5
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd8 // TILEZERO T3
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5e; BYTE $0xdd // TDPBSUD T7, T5, T3
-	TESTQ AX, AX
-	JZ near_72
-	CMPQ blockCall_halved(BX), $0
-	JNE half_73
-	PREFETCHT1 (AX)
-	PREFETCHT1 64(AX)
-	PREFETCHT1 128(AX)
-	PREFETCHT1 192(AX)
-	PREFETCHT1 256(AX)
-	PREFETCHT1 320(AX)
-	PREFETCHT1 384(AX)
-	PREFETCHT1 448(AX)
-	PREFETCHT1 512(AX)
-	ADDQ $576, AX
-	JMP near_72
-half_73:
-	PREFETCHT1 (AX)
-	PREFETCHT1 64(AX)
-	PREFETCHT1 128(AX)
-	PREFETCHT1 192(AX)
-	PREFETCHT1 256(AX)
-	ADDQ $288, AX
-near_72:
-	ADDQ R12, R8
-	ADDQ $512, SI
-	DECQ 4296(R14)
-	JNZ fed_71
-	VMOVQ blockCall_blocks(BX), X0
-	VMOVQ X0, 4296(R14)
-	DECQ 4304(R14)
-	JZ feedPanel_74
-	SUBQ blockCall_numbersBack(BX), SI
-	DECQ 4312(R14)
-	JNZ fed_71
-	XORL AX, AX
-	JMP fed_71
-feedPanel_74:
-	ADDQ blockCall_numbersGap(BX), SI
-	MOVQ blockCall_q(BX), R8
-	VMOVQ blockCall_tiles(BX), X0
-	VMOVQ X0, 4304(R14)
-	MOVQ $2, 4312(R14)
-	MOVQ blockCall_ahead(BX), AX
+fed_73:
+	DECQ 6336(R14)
+	JLT unpacked_74
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VMOVDQU64 Z0, 5632(R14)
+	VMOVDQU64 Z1, 5696(R14)
+	VMOVDQU64 Z2, 5760(R14)
+	VMOVDQU64 Z3, 5824(R14)
+	VMOVDQU64 Z4, 5888(R14)
+	VMOVDQU64 Z5, 5952(R14)
+	VMOVDQU64 Z6, 6016(R14)
+	VMOVDQU64 Z7, 6080(R14)
 	TESTQ AX, AX
 	JZ near_75
-	ADDQ SI, AX
-near_75:
-fed_71:
-	CMPQ blockCall_rows(BX), $4
-	JLE step_62_rows
-	VPADDD 256(R14), Z12, Z0
-	VADDPS Z13, Z0, Z0
-	VMULPS.BCST 16(R9), Z8, Z4
-	VFMADD231PS Z4, Z0, Z20
-	VFMADD231PS.BCST 16(R11), Z9, Z20
-	VPADDD 320(R14), Z12, Z1
-	VADDPS Z13, Z1, Z1
-	VMULPS.BCST 20(R9), Z8, Z5
-	VFMADD231PS Z5, Z1, Z21
-	VFMADD231PS.BCST 20(R11), Z9, Z21
-	VPADDD 384(R14), Z12, Z2
-	VADDPS Z13, Z2, Z2
-	VMULPS.BCST 24(R9), Z8, Z6
-	VFMADD231PS Z6, Z2, Z22
-	VFMADD231PS.BCST 24(R11), Z9, Z22
-	VPADDD 448(R14), Z12, Z3
-	VADDPS Z13, Z3, Z3
-	VMULPS.BCST 28(R9), Z8, Z7
-	VFMADD231PS Z7, Z3, Z23
-	VFMADD231PS.BCST 28(R11), Z9, Z23
-	CMPQ blockCall_rows(BX), $8
-	JLE step_62_rows
-	VPADDD 512(R14), Z12, Z0
-	VADDPS Z13, Z0, Z0
-	VMULPS.BCST 32(R9), Z8, Z4
-	VFMADD231PS Z4, Z0, Z24
-	VFMADD231PS.BCST 32(R11), Z9, Z24
-	VPADDD 576(R14), Z12, Z1
-	VADDPS Z13, Z1, Z1
-	VMULPS.BCST 36(R9), Z8, Z5
-	VFMADD231PS Z5, Z1, Z25
-	VFMADD231PS.BCST 36(R11), Z9, Z25
-	VPADDD 640(R14), Z12, Z2
-	VADDPS Z13, Z2, Z2
-	VMULPS.BCST 40(R9), Z8, Z6
-	VFMADD231PS Z6, Z2, Z26
-	VFMADD231PS.BCST 40(R11), Z9, Z26
-	VPADDD 704(R14), Z12, Z3
-	VADDPS Z13, Z3, Z3
-	VMULPS.BCST 44(R9), Z8, Z7
-	VFMADD231PS Z7, Z3, Z27
-	VFMADD231PS.BCST 44(R11), Z9, Z27
-	CMPQ blockCall_rows(BX), $12
-	JLE step_62_rows
-	VPADDD 768(R14), Z12, Z0
-	VADDPS Z13, Z0, Z0
-	VMULPS.BCST 48(R9), Z8, Z4
-	VFMADD231PS Z4, Z0, Z28
-	VFMADD231PS.BCST 48(R11), Z9, Z28
-	VPADDD 832(R14), Z12, Z1
-	VADDPS Z13, Z1, Z1
-	VMULPS.BCST 52(R9), Z8, Z5
-	VFMADD231PS Z5, Z1, Z29
-	VFMADD231PS.BCST 52(R11), Z9, Z29
-	VPADDD 896(R14), Z12, Z2
-	VADDPS Z13, Z2, Z2
-	VMULPS.BCST 56(R9), Z8, Z6
-	VFMADD231PS Z6, Z2, Z30
-	VFMADD231PS.BCST 56(R11), Z9, Z30
-	VPADDD 960(R14), Z12, Z3
-	VADDPS Z13, Z3, Z3
-	VMULPS.BCST 60(R9), Z8, Z7
-	VFMADD231PS Z7, Z3, Z31
-	VFMADD231PS.BCST 60(R11), Z9, Z31
-step_62_rows:
-	ADDQ R13, R9
-	ADDQ R13, R11
-	DECQ CX
-	JZ end_63
-step_64:
-	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x14; BYTE $0x7e // TILESTORED T2, 0(R14)(R15*2)
-	VCVTPH2PS (DX), Z8
-	VCVTPH2PS 32(DX), Z9
-	ADDQ $64, DX
-	VPADDD 1024(R14), Z12, Z0
-	VADDPS Z13, Z0, Z0
-	VMULPS.BCST (R9), Z8, Z4
-	VFMADD231PS Z4, Z0, Z16
-	VFMADD231PS.BCST (R11), Z9, Z16
-	VPADDD 1088(R14), Z12, Z1
-	VADDPS Z13, Z1, Z1
-	VMULPS.BCST 4(R9), Z8, Z5
-	VFMADD231PS Z5, Z1, Z17
-	VFMADD231PS.BCST 4(R11), Z9, Z17
-	VPADDD 1152(R14), Z12, Z2
-	VADDPS Z13, Z2, Z2
-	VMULPS.BCST 8(R9), Z8, Z6
-	VFMADD231PS Z6, Z2, Z18
-	VFMADD231PS.BCST 8(R11), Z9, Z18
-	VPADDD 1216(R14), Z12, Z3
-	VADDPS Z13, Z3, Z3
-	VMULPS.BCST 12(R9), Z8, Z7
-	VFMADD231PS Z7, Z3, Z19
-	VFMADD231PS.BCST 12(R11), Z9, Z19
-	DECQ 4288(R14)
-	JLT fed_76
-	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x7e // TILELOADD 0(SI)(R15*2), T6
-	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T4
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
-	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5e; BYTE $0xc4 // TDPBSUD T6, T4, T0
-	TESTQ AX, AX
-	JZ near_77
 	CMPQ blockCall_halved(BX), $0
 	JNE half_78
 	PREFETCHT1 (AX)
@@ -1595,47 +1583,6546 @@ step_64:
 	PREFETCHT1 128(AX)
 	PREFETCHT1 192(AX)
 	PREFETCHT1 256(AX)
-	PREFETCHT1 320(AX)
-	PREFETCHT1 384(AX)
-	PREFETCHT1 448(AX)
-	PREFETCHT1 512(AX)
-	ADDQ $576, AX
-	JMP near_77
+	ADDQ $288, AX
+	JMP near_75
 half_78:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $144, AX
+near_75:
+	ADDQ $256, SI
+	DECQ 6344(R14)
+	JNZ weights_77
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_76
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_77
+	XORL AX, AX
+	JMP weights_77
+weightsPanel_76:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_79
+	ADDQ SI, AX
+near_79:
+weights_77:
+unpacked_74:
+	DECQ 6368(R14)
+	JLT fed_80
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xb4; BYTE $0x7e; BYTE $0x00; BYTE $0x14; BYTE $0x00; BYTE $0x00 // TILELOADD 5120(R14)(R15*2), T6
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd0 // TILEZERO T2
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5e; BYTE $0xd4 // TDPBSUD T6, T4, T2
+	ADDQ R12, R8
+	DECQ 6376(R14)
+	JNZ fed_80
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_80
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_80:
+	DECQ 6336(R14)
+	JLT unpacked_81
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VMOVDQU64 Z0, 4096(R14)
+	VMOVDQU64 Z1, 4160(R14)
+	VMOVDQU64 Z2, 4224(R14)
+	VMOVDQU64 Z3, 4288(R14)
+	VMOVDQU64 Z4, 4352(R14)
+	VMOVDQU64 Z5, 4416(R14)
+	VMOVDQU64 Z6, 4480(R14)
+	VMOVDQU64 Z7, 4544(R14)
+	TESTQ AX, AX
+	JZ near_82
+	CMPQ blockCall_halved(BX), $0
+	JNE half_85
 	PREFETCHT1 (AX)
 	PREFETCHT1 64(AX)
 	PREFETCHT1 128(AX)
 	PREFETCHT1 192(AX)
 	PREFETCHT1 256(AX)
 	ADDQ $288, AX
-near_77:
-	ADDQ R12, R8
-	ADDQ $512, SI
-	DECQ 4296(R14)
-	JNZ fed_76
+	JMP near_82
+half_85:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $144, AX
+near_82:
+	ADDQ $256, SI
+	DECQ 6344(R14)
+	JNZ weights_84
 	VMOVQ blockCall_blocks(BX), X0
-	VMOVQ X0, 4296(R14)
-	DECQ 4304(R14)
-	JZ feedPanel_79
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_83
 	SUBQ blockCall_numbersBack(BX), SI
-	DECQ 4312(R14)
-	JNZ fed_76
+	DECQ 6360(R14)
+	JNZ weights_84
 	XORL AX, AX
-	JMP fed_76
-feedPanel_79:
+	JMP weights_84
+weightsPanel_83:
 	ADDQ blockCall_numbersGap(BX), SI
-	MOVQ blockCall_q(BX), R8
 	VMOVQ blockCall_tiles(BX), X0
-	VMOVQ X0, 4304(R14)
-	MOVQ $2, 4312(R14)
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
 	MOVQ blockCall_ahead(BX), AX
 	TESTQ AX, AX
-	JZ near_80
+	JZ near_86
 	ADDQ SI, AX
-near_80:
-fed_76:
+near_86:
+weights_84:
+unpacked_81:
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x7e // TILESTORED T0, 0(R14)(R15*2)
+step_87:
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x8c; BYTE $0x7e; BYTE $0x00; BYTE $0x04; BYTE $0x00; BYTE $0x00 // TILESTORED T1, 1024(R14)(R15*2)
+	VCVTPH2PS (DX), Z8
+	ADDQ $32, DX
+	VPSUBD (R10), Z13, Z0
+	VMOVDQU64 Z0, 6144(R14)
+	VPADDD (R14), Z12, Z0
+	VADDPS.BCST 6144(R14), Z0, Z0
+	VMULPS.BCST (R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z16
+	VPADDD 64(R14), Z12, Z1
+	VADDPS.BCST 6148(R14), Z1, Z1
+	VMULPS.BCST 4(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z17
+	VPADDD 128(R14), Z12, Z2
+	VADDPS.BCST 6152(R14), Z2, Z2
+	VMULPS.BCST 8(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z18
+	VPADDD 192(R14), Z12, Z3
+	VADDPS.BCST 6156(R14), Z3, Z3
+	VMULPS.BCST 12(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z19
+	DECQ 6368(R14)
+	JLT fed_96
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x7e; BYTE $0x00; BYTE $0x16; BYTE $0x00; BYTE $0x00 // TILELOADD 5632(R14)(R15*2), T7
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T5
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd8 // TILEZERO T3
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5e; BYTE $0xdd // TDPBSUD T7, T5, T3
+	ADDQ R12, R8
+	DECQ 6376(R14)
+	JNZ fed_96
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_96
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_96:
+	DECQ 6336(R14)
+	JLT unpacked_97
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VMOVDQU64 Z0, 4608(R14)
+	VMOVDQU64 Z1, 4672(R14)
+	VMOVDQU64 Z2, 4736(R14)
+	VMOVDQU64 Z3, 4800(R14)
+	VMOVDQU64 Z4, 4864(R14)
+	VMOVDQU64 Z5, 4928(R14)
+	VMOVDQU64 Z6, 4992(R14)
+	VMOVDQU64 Z7, 5056(R14)
+	TESTQ AX, AX
+	JZ near_98
+	CMPQ blockCall_halved(BX), $0
+	JNE half_101
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	ADDQ $288, AX
+	JMP near_98
+half_101:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $144, AX
+near_98:
+	ADDQ $256, SI
+	DECQ 6344(R14)
+	JNZ weights_100
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_99
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_100
+	XORL AX, AX
+	JMP weights_100
+weightsPanel_99:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_102
+	ADDQ SI, AX
+near_102:
+weights_100:
+unpacked_97:
 	CMPQ blockCall_rows(BX), $4
-	JLE step_64_rows
+	JLE step_87_rows
+	VPADDD 256(R14), Z12, Z0
+	VADDPS.BCST 6160(R14), Z0, Z0
+	VMULPS.BCST 16(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z20
+	VPADDD 320(R14), Z12, Z1
+	VADDPS.BCST 6164(R14), Z1, Z1
+	VMULPS.BCST 20(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z21
+	VPADDD 384(R14), Z12, Z2
+	VADDPS.BCST 6168(R14), Z2, Z2
+	VMULPS.BCST 24(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z22
+	VPADDD 448(R14), Z12, Z3
+	VADDPS.BCST 6172(R14), Z3, Z3
+	VMULPS.BCST 28(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z23
+	CMPQ blockCall_rows(BX), $8
+	JLE step_87_rows
+	VPADDD 512(R14), Z12, Z0
+	VADDPS.BCST 6176(R14), Z0, Z0
+	VMULPS.BCST 32(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z24
+	VPADDD 576(R14), Z12, Z1
+	VADDPS.BCST 6180(R14), Z1, Z1
+	VMULPS.BCST 36(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z25
+	VPADDD 640(R14), Z12, Z2
+	VADDPS.BCST 6184(R14), Z2, Z2
+	VMULPS.BCST 40(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z26
+	VPADDD 704(R14), Z12, Z3
+	VADDPS.BCST 6188(R14), Z3, Z3
+	VMULPS.BCST 44(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z27
+	CMPQ blockCall_rows(BX), $12
+	JLE step_87_rows
+	VPADDD 768(R14), Z12, Z0
+	VADDPS.BCST 6192(R14), Z0, Z0
+	VMULPS.BCST 48(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z28
+	VPADDD 832(R14), Z12, Z1
+	VADDPS.BCST 6196(R14), Z1, Z1
+	VMULPS.BCST 52(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z29
+	VPADDD 896(R14), Z12, Z2
+	VADDPS.BCST 6200(R14), Z2, Z2
+	VMULPS.BCST 56(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z30
+	VPADDD 960(R14), Z12, Z3
+	VADDPS.BCST 6204(R14), Z3, Z3
+	VMULPS.BCST 60(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z31
+step_87_rows:
+	ADDQ R13, R9
+	ADDQ R13, R10
+	DECQ CX
+	JZ end_88
+step_89:
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x14; BYTE $0x7e // TILESTORED T2, 0(R14)(R15*2)
+	VCVTPH2PS (DX), Z8
+	ADDQ $32, DX
+	VPSUBD (R10), Z13, Z0
+	VMOVDQU64 Z0, 6144(R14)
+	VPADDD 1024(R14), Z12, Z0
+	VADDPS.BCST 6144(R14), Z0, Z0
+	VMULPS.BCST (R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z16
+	VPADDD 1088(R14), Z12, Z1
+	VADDPS.BCST 6148(R14), Z1, Z1
+	VMULPS.BCST 4(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z17
+	VPADDD 1152(R14), Z12, Z2
+	VADDPS.BCST 6152(R14), Z2, Z2
+	VMULPS.BCST 8(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z18
+	VPADDD 1216(R14), Z12, Z3
+	VADDPS.BCST 6156(R14), Z3, Z3
+	VMULPS.BCST 12(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z19
+	DECQ 6368(R14)
+	JLT fed_103
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xb4; BYTE $0x7e; BYTE $0x00; BYTE $0x10; BYTE $0x00; BYTE $0x00 // TILELOADD 4096(R14)(R15*2), T6
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5e; BYTE $0xc4 // TDPBSUD T6, T4, T0
+	ADDQ R12, R8
+	DECQ 6376(R14)
+	JNZ fed_103
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_103
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_103:
+	DECQ 6336(R14)
+	JLT unpacked_104
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VMOVDQU64 Z0, 5120(R14)
+	VMOVDQU64 Z1, 5184(R14)
+	VMOVDQU64 Z2, 5248(R14)
+	VMOVDQU64 Z3, 5312(R14)
+	VMOVDQU64 Z4, 5376(R14)
+	VMOVDQU64 Z5, 5440(R14)
+	VMOVDQU64 Z6, 5504(R14)
+	VMOVDQU64 Z7, 5568(R14)
+	TESTQ AX, AX
+	JZ near_105
+	CMPQ blockCall_halved(BX), $0
+	JNE half_108
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	ADDQ $288, AX
+	JMP near_105
+half_108:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $144, AX
+near_105:
+	ADDQ $256, SI
+	DECQ 6344(R14)
+	JNZ weights_107
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_106
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_107
+	XORL AX, AX
+	JMP weights_107
+weightsPanel_106:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_109
+	ADDQ SI, AX
+near_109:
+weights_107:
+unpacked_104:
+	CMPQ blockCall_rows(BX), $4
+	JLE step_89_rows
+	VPADDD 1280(R14), Z12, Z0
+	VADDPS.BCST 6160(R14), Z0, Z0
+	VMULPS.BCST 16(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z20
+	VPADDD 1344(R14), Z12, Z1
+	VADDPS.BCST 6164(R14), Z1, Z1
+	VMULPS.BCST 20(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z21
+	VPADDD 1408(R14), Z12, Z2
+	VADDPS.BCST 6168(R14), Z2, Z2
+	VMULPS.BCST 24(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z22
+	VPADDD 1472(R14), Z12, Z3
+	VADDPS.BCST 6172(R14), Z3, Z3
+	VMULPS.BCST 28(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z23
+	CMPQ blockCall_rows(BX), $8
+	JLE step_89_rows
+	VPADDD 1536(R14), Z12, Z0
+	VADDPS.BCST 6176(R14), Z0, Z0
+	VMULPS.BCST 32(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z24
+	VPADDD 1600(R14), Z12, Z1
+	VADDPS.BCST 6180(R14), Z1, Z1
+	VMULPS.BCST 36(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z25
+	VPADDD 1664(R14), Z12, Z2
+	VADDPS.BCST 6184(R14), Z2, Z2
+	VMULPS.BCST 40(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z26
+	VPADDD 1728(R14), Z12, Z3
+	VADDPS.BCST 6188(R14), Z3, Z3
+	VMULPS.BCST 44(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z27
+	CMPQ blockCall_rows(BX), $12
+	JLE step_89_rows
+	VPADDD 1792(R14), Z12, Z0
+	VADDPS.BCST 6192(R14), Z0, Z0
+	VMULPS.BCST 48(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z28
+	VPADDD 1856(R14), Z12, Z1
+	VADDPS.BCST 6196(R14), Z1, Z1
+	VMULPS.BCST 52(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z29
+	VPADDD 1920(R14), Z12, Z2
+	VADDPS.BCST 6200(R14), Z2, Z2
+	VMULPS.BCST 56(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z30
+	VPADDD 1984(R14), Z12, Z3
+	VADDPS.BCST 6204(R14), Z3, Z3
+	VMULPS.BCST 60(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z31
+step_89_rows:
+	ADDQ R13, R9
+	ADDQ R13, R10
+	DECQ CX
+	JZ end_90
+step_91:
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x9c; BYTE $0x7e; BYTE $0x00; BYTE $0x04; BYTE $0x00; BYTE $0x00 // TILESTORED T3, 1024(R14)(R15*2)
+	VCVTPH2PS (DX), Z8
+	ADDQ $32, DX
+	VPSUBD (R10), Z13, Z0
+	VMOVDQU64 Z0, 6144(R14)
+	VPADDD (R14), Z12, Z0
+	VADDPS.BCST 6144(R14), Z0, Z0
+	VMULPS.BCST (R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z16
+	VPADDD 64(R14), Z12, Z1
+	VADDPS.BCST 6148(R14), Z1, Z1
+	VMULPS.BCST 4(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z17
+	VPADDD 128(R14), Z12, Z2
+	VADDPS.BCST 6152(R14), Z2, Z2
+	VMULPS.BCST 8(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z18
+	VPADDD 192(R14), Z12, Z3
+	VADDPS.BCST 6156(R14), Z3, Z3
+	VMULPS.BCST 12(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z19
+	DECQ 6368(R14)
+	JLT fed_110
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x7e; BYTE $0x00; BYTE $0x12; BYTE $0x00; BYTE $0x00 // TILELOADD 4608(R14)(R15*2), T7
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T5
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5e; BYTE $0xcd // TDPBSUD T7, T5, T1
+	ADDQ R12, R8
+	DECQ 6376(R14)
+	JNZ fed_110
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_110
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_110:
+	DECQ 6336(R14)
+	JLT unpacked_111
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VMOVDQU64 Z0, 5632(R14)
+	VMOVDQU64 Z1, 5696(R14)
+	VMOVDQU64 Z2, 5760(R14)
+	VMOVDQU64 Z3, 5824(R14)
+	VMOVDQU64 Z4, 5888(R14)
+	VMOVDQU64 Z5, 5952(R14)
+	VMOVDQU64 Z6, 6016(R14)
+	VMOVDQU64 Z7, 6080(R14)
+	TESTQ AX, AX
+	JZ near_112
+	CMPQ blockCall_halved(BX), $0
+	JNE half_115
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	ADDQ $288, AX
+	JMP near_112
+half_115:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $144, AX
+near_112:
+	ADDQ $256, SI
+	DECQ 6344(R14)
+	JNZ weights_114
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_113
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_114
+	XORL AX, AX
+	JMP weights_114
+weightsPanel_113:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_116
+	ADDQ SI, AX
+near_116:
+weights_114:
+unpacked_111:
+	CMPQ blockCall_rows(BX), $4
+	JLE step_91_rows
+	VPADDD 256(R14), Z12, Z0
+	VADDPS.BCST 6160(R14), Z0, Z0
+	VMULPS.BCST 16(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z20
+	VPADDD 320(R14), Z12, Z1
+	VADDPS.BCST 6164(R14), Z1, Z1
+	VMULPS.BCST 20(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z21
+	VPADDD 384(R14), Z12, Z2
+	VADDPS.BCST 6168(R14), Z2, Z2
+	VMULPS.BCST 24(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z22
+	VPADDD 448(R14), Z12, Z3
+	VADDPS.BCST 6172(R14), Z3, Z3
+	VMULPS.BCST 28(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z23
+	CMPQ blockCall_rows(BX), $8
+	JLE step_91_rows
+	VPADDD 512(R14), Z12, Z0
+	VADDPS.BCST 6176(R14), Z0, Z0
+	VMULPS.BCST 32(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z24
+	VPADDD 576(R14), Z12, Z1
+	VADDPS.BCST 6180(R14), Z1, Z1
+	VMULPS.BCST 36(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z25
+	VPADDD 640(R14), Z12, Z2
+	VADDPS.BCST 6184(R14), Z2, Z2
+	VMULPS.BCST 40(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z26
+	VPADDD 704(R14), Z12, Z3
+	VADDPS.BCST 6188(R14), Z3, Z3
+	VMULPS.BCST 44(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z27
+	CMPQ blockCall_rows(BX), $12
+	JLE step_91_rows
+	VPADDD 768(R14), Z12, Z0
+	VADDPS.BCST 6192(R14), Z0, Z0
+	VMULPS.BCST 48(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z28
+	VPADDD 832(R14), Z12, Z1
+	VADDPS.BCST 6196(R14), Z1, Z1
+	VMULPS.BCST 52(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z29
+	VPADDD 896(R14), Z12, Z2
+	VADDPS.BCST 6200(R14), Z2, Z2
+	VMULPS.BCST 56(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z30
+	VPADDD 960(R14), Z12, Z3
+	VADDPS.BCST 6204(R14), Z3, Z3
+	VMULPS.BCST 60(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z31
+step_91_rows:
+	ADDQ R13, R9
+	ADDQ R13, R10
+	DECQ CX
+	JZ end_92
+step_93:
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x7e // TILESTORED T0, 0(R14)(R15*2)
+	VCVTPH2PS (DX), Z8
+	ADDQ $32, DX
+	VPSUBD (R10), Z13, Z0
+	VMOVDQU64 Z0, 6144(R14)
+	VPADDD 1024(R14), Z12, Z0
+	VADDPS.BCST 6144(R14), Z0, Z0
+	VMULPS.BCST (R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z16
+	VPADDD 1088(R14), Z12, Z1
+	VADDPS.BCST 6148(R14), Z1, Z1
+	VMULPS.BCST 4(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z17
+	VPADDD 1152(R14), Z12, Z2
+	VADDPS.BCST 6152(R14), Z2, Z2
+	VMULPS.BCST 8(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z18
+	VPADDD 1216(R14), Z12, Z3
+	VADDPS.BCST 6156(R14), Z3, Z3
+	VMULPS.BCST 12(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z19
+	DECQ 6368(R14)
+	JLT fed_117
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xb4; BYTE $0x7e; BYTE $0x00; BYTE $0x14; BYTE $0x00; BYTE $0x00 // TILELOADD 5120(R14)(R15*2), T6
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd0 // TILEZERO T2
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5e; BYTE $0xd4 // TDPBSUD T6, T4, T2
+	ADDQ R12, R8
+	DECQ 6376(R14)
+	JNZ fed_117
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_117
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_117:
+	DECQ 6336(R14)
+	JLT unpacked_118
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VMOVDQU64 Z0, 4096(R14)
+	VMOVDQU64 Z1, 4160(R14)
+	VMOVDQU64 Z2, 4224(R14)
+	VMOVDQU64 Z3, 4288(R14)
+	VMOVDQU64 Z4, 4352(R14)
+	VMOVDQU64 Z5, 4416(R14)
+	VMOVDQU64 Z6, 4480(R14)
+	VMOVDQU64 Z7, 4544(R14)
+	TESTQ AX, AX
+	JZ near_119
+	CMPQ blockCall_halved(BX), $0
+	JNE half_122
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	ADDQ $288, AX
+	JMP near_119
+half_122:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $144, AX
+near_119:
+	ADDQ $256, SI
+	DECQ 6344(R14)
+	JNZ weights_121
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_120
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_121
+	XORL AX, AX
+	JMP weights_121
+weightsPanel_120:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_123
+	ADDQ SI, AX
+near_123:
+weights_121:
+unpacked_118:
+	CMPQ blockCall_rows(BX), $4
+	JLE step_93_rows
+	VPADDD 1280(R14), Z12, Z0
+	VADDPS.BCST 6160(R14), Z0, Z0
+	VMULPS.BCST 16(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z20
+	VPADDD 1344(R14), Z12, Z1
+	VADDPS.BCST 6164(R14), Z1, Z1
+	VMULPS.BCST 20(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z21
+	VPADDD 1408(R14), Z12, Z2
+	VADDPS.BCST 6168(R14), Z2, Z2
+	VMULPS.BCST 24(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z22
+	VPADDD 1472(R14), Z12, Z3
+	VADDPS.BCST 6172(R14), Z3, Z3
+	VMULPS.BCST 28(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z23
+	CMPQ blockCall_rows(BX), $8
+	JLE step_93_rows
+	VPADDD 1536(R14), Z12, Z0
+	VADDPS.BCST 6176(R14), Z0, Z0
+	VMULPS.BCST 32(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z24
+	VPADDD 1600(R14), Z12, Z1
+	VADDPS.BCST 6180(R14), Z1, Z1
+	VMULPS.BCST 36(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z25
+	VPADDD 1664(R14), Z12, Z2
+	VADDPS.BCST 6184(R14), Z2, Z2
+	VMULPS.BCST 40(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z26
+	VPADDD 1728(R14), Z12, Z3
+	VADDPS.BCST 6188(R14), Z3, Z3
+	VMULPS.BCST 44(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z27
+	CMPQ blockCall_rows(BX), $12
+	JLE step_93_rows
+	VPADDD 1792(R14), Z12, Z0
+	VADDPS.BCST 6192(R14), Z0, Z0
+	VMULPS.BCST 48(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z28
+	VPADDD 1856(R14), Z12, Z1
+	VADDPS.BCST 6196(R14), Z1, Z1
+	VMULPS.BCST 52(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z29
+	VPADDD 1920(R14), Z12, Z2
+	VADDPS.BCST 6200(R14), Z2, Z2
+	VMULPS.BCST 56(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z30
+	VPADDD 1984(R14), Z12, Z3
+	VADDPS.BCST 6204(R14), Z3, Z3
+	VMULPS.BCST 60(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z31
+step_93_rows:
+	ADDQ R13, R9
+	ADDQ R13, R10
+	DECQ CX
+	JZ end_94
+	JMP step_87
+end_88:
+	MOVQ DI, CX
+	VMOVUPS Z16, (CX)
+	CMPQ blockCall_rows(BX), $1
+	JLE end_88_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z17, (CX)
+	CMPQ blockCall_rows(BX), $2
+	JLE end_88_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z18, (CX)
+	CMPQ blockCall_rows(BX), $3
+	JLE end_88_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z19, (CX)
+	CMPQ blockCall_rows(BX), $4
+	JLE end_88_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z20, (CX)
+	CMPQ blockCall_rows(BX), $5
+	JLE end_88_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z21, (CX)
+	CMPQ blockCall_rows(BX), $6
+	JLE end_88_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z22, (CX)
+	CMPQ blockCall_rows(BX), $7
+	JLE end_88_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z23, (CX)
+	CMPQ blockCall_rows(BX), $8
+	JLE end_88_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z24, (CX)
+	CMPQ blockCall_rows(BX), $9
+	JLE end_88_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z25, (CX)
+	CMPQ blockCall_rows(BX), $10
+	JLE end_88_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z26, (CX)
+	CMPQ blockCall_rows(BX), $11
+	JLE end_88_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z27, (CX)
+	CMPQ blockCall_rows(BX), $12
+	JLE end_88_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z28, (CX)
+	CMPQ blockCall_rows(BX), $13
+	JLE end_88_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z29, (CX)
+	CMPQ blockCall_rows(BX), $14
+	JLE end_88_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z30, (CX)
+	CMPQ blockCall_rows(BX), $15
+	JLE end_88_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z31, (CX)
+end_88_written:
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	VPXORD Z24, Z24, Z24
+	VPXORD Z25, Z25, Z25
+	VPXORD Z26, Z26, Z26
+	VPXORD Z27, Z27, Z27
+	VPXORD Z28, Z28, Z28
+	VPXORD Z29, Z29, Z29
+	VPXORD Z30, Z30, Z30
+	VPXORD Z31, Z31, Z31
+	MOVQ blockCall_blocks(BX), CX
+	DECQ 6392(R14)
+	JZ end_88_panel
+	ADDQ blockCall_dstTile(BX), DI
+	SUBQ blockCall_scalesBack(BX), DX
+	JMP step_89
+end_88_panel:
+	DECQ 6400(R14)
+	JZ done_95
+	ADDQ $64, 6408(R14)
+	MOVQ 6408(R14), DI
+	ADDQ blockCall_scalesGap(BX), DX
+	MOVQ blockCall_scale(BX), R9
+	MOVQ blockCall_offset(BX), R10
+	MOVQ blockCall_sum(BX), R11
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6392(R14)
+	JMP step_89
+end_90:
+	MOVQ DI, CX
+	VMOVUPS Z16, (CX)
+	CMPQ blockCall_rows(BX), $1
+	JLE end_90_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z17, (CX)
+	CMPQ blockCall_rows(BX), $2
+	JLE end_90_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z18, (CX)
+	CMPQ blockCall_rows(BX), $3
+	JLE end_90_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z19, (CX)
+	CMPQ blockCall_rows(BX), $4
+	JLE end_90_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z20, (CX)
+	CMPQ blockCall_rows(BX), $5
+	JLE end_90_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z21, (CX)
+	CMPQ blockCall_rows(BX), $6
+	JLE end_90_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z22, (CX)
+	CMPQ blockCall_rows(BX), $7
+	JLE end_90_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z23, (CX)
+	CMPQ blockCall_rows(BX), $8
+	JLE end_90_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z24, (CX)
+	CMPQ blockCall_rows(BX), $9
+	JLE end_90_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z25, (CX)
+	CMPQ blockCall_rows(BX), $10
+	JLE end_90_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z26, (CX)
+	CMPQ blockCall_rows(BX), $11
+	JLE end_90_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z27, (CX)
+	CMPQ blockCall_rows(BX), $12
+	JLE end_90_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z28, (CX)
+	CMPQ blockCall_rows(BX), $13
+	JLE end_90_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z29, (CX)
+	CMPQ blockCall_rows(BX), $14
+	JLE end_90_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z30, (CX)
+	CMPQ blockCall_rows(BX), $15
+	JLE end_90_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z31, (CX)
+end_90_written:
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	VPXORD Z24, Z24, Z24
+	VPXORD Z25, Z25, Z25
+	VPXORD Z26, Z26, Z26
+	VPXORD Z27, Z27, Z27
+	VPXORD Z28, Z28, Z28
+	VPXORD Z29, Z29, Z29
+	VPXORD Z30, Z30, Z30
+	VPXORD Z31, Z31, Z31
+	MOVQ blockCall_blocks(BX), CX
+	DECQ 6392(R14)
+	JZ end_90_panel
+	ADDQ blockCall_dstTile(BX), DI
+	SUBQ blockCall_scalesBack(BX), DX
+	JMP step_91
+end_90_panel:
+	DECQ 6400(R14)
+	JZ done_95
+	ADDQ $64, 6408(R14)
+	MOVQ 6408(R14), DI
+	ADDQ blockCall_scalesGap(BX), DX
+	MOVQ blockCall_scale(BX), R9
+	MOVQ blockCall_offset(BX), R10
+	MOVQ blockCall_sum(BX), R11
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6392(R14)
+	JMP step_91
+end_92:
+	MOVQ DI, CX
+	VMOVUPS Z16, (CX)
+	CMPQ blockCall_rows(BX), $1
+	JLE end_92_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z17, (CX)
+	CMPQ blockCall_rows(BX), $2
+	JLE end_92_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z18, (CX)
+	CMPQ blockCall_rows(BX), $3
+	JLE end_92_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z19, (CX)
+	CMPQ blockCall_rows(BX), $4
+	JLE end_92_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z20, (CX)
+	CMPQ blockCall_rows(BX), $5
+	JLE end_92_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z21, (CX)
+	CMPQ blockCall_rows(BX), $6
+	JLE end_92_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z22, (CX)
+	CMPQ blockCall_rows(BX), $7
+	JLE end_92_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z23, (CX)
+	CMPQ blockCall_rows(BX), $8
+	JLE end_92_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z24, (CX)
+	CMPQ blockCall_rows(BX), $9
+	JLE end_92_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z25, (CX)
+	CMPQ blockCall_rows(BX), $10
+	JLE end_92_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z26, (CX)
+	CMPQ blockCall_rows(BX), $11
+	JLE end_92_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z27, (CX)
+	CMPQ blockCall_rows(BX), $12
+	JLE end_92_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z28, (CX)
+	CMPQ blockCall_rows(BX), $13
+	JLE end_92_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z29, (CX)
+	CMPQ blockCall_rows(BX), $14
+	JLE end_92_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z30, (CX)
+	CMPQ blockCall_rows(BX), $15
+	JLE end_92_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z31, (CX)
+end_92_written:
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	VPXORD Z24, Z24, Z24
+	VPXORD Z25, Z25, Z25
+	VPXORD Z26, Z26, Z26
+	VPXORD Z27, Z27, Z27
+	VPXORD Z28, Z28, Z28
+	VPXORD Z29, Z29, Z29
+	VPXORD Z30, Z30, Z30
+	VPXORD Z31, Z31, Z31
+	MOVQ blockCall_blocks(BX), CX
+	DECQ 6392(R14)
+	JZ end_92_panel
+	ADDQ blockCall_dstTile(BX), DI
+	SUBQ blockCall_scalesBack(BX), DX
+	JMP step_93
+end_92_panel:
+	DECQ 6400(R14)
+	JZ done_95
+	ADDQ $64, 6408(R14)
+	MOVQ 6408(R14), DI
+	ADDQ blockCall_scalesGap(BX), DX
+	MOVQ blockCall_scale(BX), R9
+	MOVQ blockCall_offset(BX), R10
+	MOVQ blockCall_sum(BX), R11
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6392(R14)
+	JMP step_93
+end_94:
+	MOVQ DI, CX
+	VMOVUPS Z16, (CX)
+	CMPQ blockCall_rows(BX), $1
+	JLE end_94_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z17, (CX)
+	CMPQ blockCall_rows(BX), $2
+	JLE end_94_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z18, (CX)
+	CMPQ blockCall_rows(BX), $3
+	JLE end_94_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z19, (CX)
+	CMPQ blockCall_rows(BX), $4
+	JLE end_94_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z20, (CX)
+	CMPQ blockCall_rows(BX), $5
+	JLE end_94_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z21, (CX)
+	CMPQ blockCall_rows(BX), $6
+	JLE end_94_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z22, (CX)
+	CMPQ blockCall_rows(BX), $7
+	JLE end_94_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z23, (CX)
+	CMPQ blockCall_rows(BX), $8
+	JLE end_94_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z24, (CX)
+	CMPQ blockCall_rows(BX), $9
+	JLE end_94_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z25, (CX)
+	CMPQ blockCall_rows(BX), $10
+	JLE end_94_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z26, (CX)
+	CMPQ blockCall_rows(BX), $11
+	JLE end_94_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z27, (CX)
+	CMPQ blockCall_rows(BX), $12
+	JLE end_94_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z28, (CX)
+	CMPQ blockCall_rows(BX), $13
+	JLE end_94_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z29, (CX)
+	CMPQ blockCall_rows(BX), $14
+	JLE end_94_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z30, (CX)
+	CMPQ blockCall_rows(BX), $15
+	JLE end_94_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z31, (CX)
+end_94_written:
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	VPXORD Z24, Z24, Z24
+	VPXORD Z25, Z25, Z25
+	VPXORD Z26, Z26, Z26
+	VPXORD Z27, Z27, Z27
+	VPXORD Z28, Z28, Z28
+	VPXORD Z29, Z29, Z29
+	VPXORD Z30, Z30, Z30
+	VPXORD Z31, Z31, Z31
+	MOVQ blockCall_blocks(BX), CX
+	DECQ 6392(R14)
+	JZ end_94_panel
+	ADDQ blockCall_dstTile(BX), DI
+	SUBQ blockCall_scalesBack(BX), DX
+	JMP step_87
+end_94_panel:
+	DECQ 6400(R14)
+	JZ done_95
+	ADDQ $64, 6408(R14)
+	MOVQ 6408(R14), DI
+	ADDQ blockCall_scalesGap(BX), DX
+	MOVQ blockCall_scale(BX), R9
+	MOVQ blockCall_offset(BX), R10
+	MOVQ blockCall_sum(BX), R11
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6392(R14)
+	JMP step_87
+done_95:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0xc0 // TILERELEASE
+	VZEROUPPER
+	RET
+
+// blocksQ5AMX multiplies c.rows rows of each of c.tiles tiles with c.panels panels (docs/arithmetic.md §5).
+// func blocksQ5AMX(c *blockCall)
+TEXT ·blocksQ5AMX(SB), 0, $6528-8
+	MOVQ c+0(FP), BX
+	LEAQ 63(SP), R14
+	ANDQ $-64, R14
+	MOVQ blockCall_blocks(BX), CX
+	MOVQ CX, 6376(R14)
+	MOVQ CX, 6344(R14)
+	MOVQ blockCall_panels(BX), AX
+	MOVQ AX, 6400(R14)
+	IMULQ blockCall_tiles(BX), AX
+	IMULQ CX, AX
+	MOVQ AX, 6368(R14)
+	MOVQ AX, 6336(R14)
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVL $1262485504, AX
+	VPBROADCASTD AX, Z12
+	MOVL $3409969152, AX
+	VPBROADCASTD AX, Z13
+	MOVQ blockCall_dst(BX), DI
+	MOVQ DI, 6408(R14)
+	MOVQ blockCall_numbers(BX), SI
+	MOVQ blockCall_scales(BX), DX
+	MOVQ blockCall_height(BX), R13
+	SHLQ $2, R13
+	MOVQ R13, R12
+	SHLQ $3, R12
+	MOVQ $32, R15
+	MOVQ blockCall_q(BX), R8
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	VPXORD Z24, Z24, Z24
+	VPXORD Z25, Z25, Z25
+	VPXORD Z26, Z26, Z26
+	VPXORD Z27, Z27, Z27
+	VPXORD Z28, Z28, Z28
+	VPXORD Z29, Z29, Z29
+	VPXORD Z30, Z30, Z30
+	VPXORD Z31, Z31, Z31
+	MOVQ blockCall_scale(BX), R9
+	MOVQ blockCall_offset(BX), R10
+	MOVQ blockCall_sum(BX), R11
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6392(R14)
+	VPXORD Z0, Z0, Z0
+	VMOVDQU64 Z0, 6272(R14)
+	MOVB $1, 6272(R14)
+	MOVQ $0x0040004000400040, AX
+	MOVQ AX, 6288(R14)
+	MOVQ $0x0040004000200020, AX
+	MOVQ AX, 6296(R14)
+	MOVQ $0x0000010101010101, AX
+	IMULQ blockCall_rows(BX), AX
+	MOVQ AX, 6320(R14)
+	MOVW $0x0808, 6326(R14)
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x78; BYTE $0x49; BYTE $0x84; BYTE $0x26; BYTE $0x80; BYTE $0x18; BYTE $0x00; BYTE $0x00 // LDTILECFG 6272(R14)
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_124
+	ADDQ SI, AX
+near_124:
+	DECQ 6336(R14)
+	JLT unpacked_125
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VMOVDQU64 256(SI), Z14
+	VPSLLW $4, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z0
+	VPSLLW $3, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z1
+	VPSLLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z2
+	VPSLLW $1, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z3
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z14, Z4
+	VPSRLW $1, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z5
+	VPSRLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z6
+	VPSRLW $3, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z7
+	VMOVDQU64 Z0, 4096(R14)
+	VMOVDQU64 Z1, 4160(R14)
+	VMOVDQU64 Z2, 4224(R14)
+	VMOVDQU64 Z3, 4288(R14)
+	VMOVDQU64 Z4, 4352(R14)
+	VMOVDQU64 Z5, 4416(R14)
+	VMOVDQU64 Z6, 4480(R14)
+	VMOVDQU64 Z7, 4544(R14)
+	TESTQ AX, AX
+	JZ near_126
+	CMPQ blockCall_halved(BX), $0
+	JNE half_129
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	ADDQ $352, AX
+	JMP near_126
+half_129:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $176, AX
+near_126:
+	ADDQ $320, SI
+	DECQ 6344(R14)
+	JNZ weights_128
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_127
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_128
+	XORL AX, AX
+	JMP weights_128
+weightsPanel_127:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_130
+	ADDQ SI, AX
+near_130:
+weights_128:
+unpacked_125:
+	DECQ 6336(R14)
+	JLT unpacked_131
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VMOVDQU64 256(SI), Z14
+	VPSLLW $4, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z0
+	VPSLLW $3, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z1
+	VPSLLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z2
+	VPSLLW $1, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z3
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z14, Z4
+	VPSRLW $1, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z5
+	VPSRLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z6
+	VPSRLW $3, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z7
+	VMOVDQU64 Z0, 4608(R14)
+	VMOVDQU64 Z1, 4672(R14)
+	VMOVDQU64 Z2, 4736(R14)
+	VMOVDQU64 Z3, 4800(R14)
+	VMOVDQU64 Z4, 4864(R14)
+	VMOVDQU64 Z5, 4928(R14)
+	VMOVDQU64 Z6, 4992(R14)
+	VMOVDQU64 Z7, 5056(R14)
+	TESTQ AX, AX
+	JZ near_132
+	CMPQ blockCall_halved(BX), $0
+	JNE half_135
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	ADDQ $352, AX
+	JMP near_132
+half_135:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $176, AX
+near_132:
+	ADDQ $320, SI
+	DECQ 6344(R14)
+	JNZ weights_134
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_133
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_134
+	XORL AX, AX
+	JMP weights_134
+weightsPanel_133:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_136
+	ADDQ SI, AX
+near_136:
+weights_134:
+unpacked_131:
+	DECQ 6368(R14)
+	JLT fed_137
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xb4; BYTE $0x7e; BYTE $0x00; BYTE $0x10; BYTE $0x00; BYTE $0x00 // TILELOADD 4096(R14)(R15*2), T6
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5e; BYTE $0xc4 // TDPBSUD T6, T4, T0
+	ADDQ R12, R8
+	DECQ 6376(R14)
+	JNZ fed_137
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_137
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_137:
+	DECQ 6336(R14)
+	JLT unpacked_138
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VMOVDQU64 256(SI), Z14
+	VPSLLW $4, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z0
+	VPSLLW $3, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z1
+	VPSLLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z2
+	VPSLLW $1, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z3
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z14, Z4
+	VPSRLW $1, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z5
+	VPSRLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z6
+	VPSRLW $3, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z7
+	VMOVDQU64 Z0, 5120(R14)
+	VMOVDQU64 Z1, 5184(R14)
+	VMOVDQU64 Z2, 5248(R14)
+	VMOVDQU64 Z3, 5312(R14)
+	VMOVDQU64 Z4, 5376(R14)
+	VMOVDQU64 Z5, 5440(R14)
+	VMOVDQU64 Z6, 5504(R14)
+	VMOVDQU64 Z7, 5568(R14)
+	TESTQ AX, AX
+	JZ near_139
+	CMPQ blockCall_halved(BX), $0
+	JNE half_142
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	ADDQ $352, AX
+	JMP near_139
+half_142:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $176, AX
+near_139:
+	ADDQ $320, SI
+	DECQ 6344(R14)
+	JNZ weights_141
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_140
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_141
+	XORL AX, AX
+	JMP weights_141
+weightsPanel_140:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_143
+	ADDQ SI, AX
+near_143:
+weights_141:
+unpacked_138:
+	DECQ 6368(R14)
+	JLT fed_144
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x7e; BYTE $0x00; BYTE $0x12; BYTE $0x00; BYTE $0x00 // TILELOADD 4608(R14)(R15*2), T7
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T5
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5e; BYTE $0xcd // TDPBSUD T7, T5, T1
+	ADDQ R12, R8
+	DECQ 6376(R14)
+	JNZ fed_144
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_144
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_144:
+	DECQ 6336(R14)
+	JLT unpacked_145
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VMOVDQU64 256(SI), Z14
+	VPSLLW $4, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z0
+	VPSLLW $3, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z1
+	VPSLLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z2
+	VPSLLW $1, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z3
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z14, Z4
+	VPSRLW $1, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z5
+	VPSRLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z6
+	VPSRLW $3, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z7
+	VMOVDQU64 Z0, 5632(R14)
+	VMOVDQU64 Z1, 5696(R14)
+	VMOVDQU64 Z2, 5760(R14)
+	VMOVDQU64 Z3, 5824(R14)
+	VMOVDQU64 Z4, 5888(R14)
+	VMOVDQU64 Z5, 5952(R14)
+	VMOVDQU64 Z6, 6016(R14)
+	VMOVDQU64 Z7, 6080(R14)
+	TESTQ AX, AX
+	JZ near_146
+	CMPQ blockCall_halved(BX), $0
+	JNE half_149
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	ADDQ $352, AX
+	JMP near_146
+half_149:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $176, AX
+near_146:
+	ADDQ $320, SI
+	DECQ 6344(R14)
+	JNZ weights_148
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_147
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_148
+	XORL AX, AX
+	JMP weights_148
+weightsPanel_147:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_150
+	ADDQ SI, AX
+near_150:
+weights_148:
+unpacked_145:
+	DECQ 6368(R14)
+	JLT fed_151
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xb4; BYTE $0x7e; BYTE $0x00; BYTE $0x14; BYTE $0x00; BYTE $0x00 // TILELOADD 5120(R14)(R15*2), T6
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd0 // TILEZERO T2
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5e; BYTE $0xd4 // TDPBSUD T6, T4, T2
+	ADDQ R12, R8
+	DECQ 6376(R14)
+	JNZ fed_151
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_151
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_151:
+	DECQ 6336(R14)
+	JLT unpacked_152
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VMOVDQU64 256(SI), Z14
+	VPSLLW $4, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z0
+	VPSLLW $3, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z1
+	VPSLLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z2
+	VPSLLW $1, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z3
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z14, Z4
+	VPSRLW $1, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z5
+	VPSRLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z6
+	VPSRLW $3, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z7
+	VMOVDQU64 Z0, 4096(R14)
+	VMOVDQU64 Z1, 4160(R14)
+	VMOVDQU64 Z2, 4224(R14)
+	VMOVDQU64 Z3, 4288(R14)
+	VMOVDQU64 Z4, 4352(R14)
+	VMOVDQU64 Z5, 4416(R14)
+	VMOVDQU64 Z6, 4480(R14)
+	VMOVDQU64 Z7, 4544(R14)
+	TESTQ AX, AX
+	JZ near_153
+	CMPQ blockCall_halved(BX), $0
+	JNE half_156
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	ADDQ $352, AX
+	JMP near_153
+half_156:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $176, AX
+near_153:
+	ADDQ $320, SI
+	DECQ 6344(R14)
+	JNZ weights_155
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_154
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_155
+	XORL AX, AX
+	JMP weights_155
+weightsPanel_154:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_157
+	ADDQ SI, AX
+near_157:
+weights_155:
+unpacked_152:
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x7e // TILESTORED T0, 0(R14)(R15*2)
+step_158:
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x8c; BYTE $0x7e; BYTE $0x00; BYTE $0x04; BYTE $0x00; BYTE $0x00 // TILESTORED T1, 1024(R14)(R15*2)
+	VCVTPH2PS (DX), Z8
+	ADDQ $32, DX
+	VPSUBD (R10), Z13, Z0
+	VMOVDQU64 Z0, 6144(R14)
+	VPADDD (R14), Z12, Z0
+	VADDPS.BCST 6144(R14), Z0, Z0
+	VMULPS.BCST (R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z16
+	VPADDD 64(R14), Z12, Z1
+	VADDPS.BCST 6148(R14), Z1, Z1
+	VMULPS.BCST 4(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z17
+	VPADDD 128(R14), Z12, Z2
+	VADDPS.BCST 6152(R14), Z2, Z2
+	VMULPS.BCST 8(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z18
+	VPADDD 192(R14), Z12, Z3
+	VADDPS.BCST 6156(R14), Z3, Z3
+	VMULPS.BCST 12(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z19
+	DECQ 6368(R14)
+	JLT fed_167
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x7e; BYTE $0x00; BYTE $0x16; BYTE $0x00; BYTE $0x00 // TILELOADD 5632(R14)(R15*2), T7
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T5
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd8 // TILEZERO T3
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5e; BYTE $0xdd // TDPBSUD T7, T5, T3
+	ADDQ R12, R8
+	DECQ 6376(R14)
+	JNZ fed_167
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_167
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_167:
+	DECQ 6336(R14)
+	JLT unpacked_168
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VMOVDQU64 256(SI), Z14
+	VPSLLW $4, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z0
+	VPSLLW $3, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z1
+	VPSLLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z2
+	VPSLLW $1, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z3
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z14, Z4
+	VPSRLW $1, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z5
+	VPSRLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z6
+	VPSRLW $3, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z7
+	VMOVDQU64 Z0, 4608(R14)
+	VMOVDQU64 Z1, 4672(R14)
+	VMOVDQU64 Z2, 4736(R14)
+	VMOVDQU64 Z3, 4800(R14)
+	VMOVDQU64 Z4, 4864(R14)
+	VMOVDQU64 Z5, 4928(R14)
+	VMOVDQU64 Z6, 4992(R14)
+	VMOVDQU64 Z7, 5056(R14)
+	TESTQ AX, AX
+	JZ near_169
+	CMPQ blockCall_halved(BX), $0
+	JNE half_172
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	ADDQ $352, AX
+	JMP near_169
+half_172:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $176, AX
+near_169:
+	ADDQ $320, SI
+	DECQ 6344(R14)
+	JNZ weights_171
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_170
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_171
+	XORL AX, AX
+	JMP weights_171
+weightsPanel_170:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_173
+	ADDQ SI, AX
+near_173:
+weights_171:
+unpacked_168:
+	CMPQ blockCall_rows(BX), $4
+	JLE step_158_rows
+	VPADDD 256(R14), Z12, Z0
+	VADDPS.BCST 6160(R14), Z0, Z0
+	VMULPS.BCST 16(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z20
+	VPADDD 320(R14), Z12, Z1
+	VADDPS.BCST 6164(R14), Z1, Z1
+	VMULPS.BCST 20(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z21
+	VPADDD 384(R14), Z12, Z2
+	VADDPS.BCST 6168(R14), Z2, Z2
+	VMULPS.BCST 24(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z22
+	VPADDD 448(R14), Z12, Z3
+	VADDPS.BCST 6172(R14), Z3, Z3
+	VMULPS.BCST 28(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z23
+	CMPQ blockCall_rows(BX), $8
+	JLE step_158_rows
+	VPADDD 512(R14), Z12, Z0
+	VADDPS.BCST 6176(R14), Z0, Z0
+	VMULPS.BCST 32(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z24
+	VPADDD 576(R14), Z12, Z1
+	VADDPS.BCST 6180(R14), Z1, Z1
+	VMULPS.BCST 36(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z25
+	VPADDD 640(R14), Z12, Z2
+	VADDPS.BCST 6184(R14), Z2, Z2
+	VMULPS.BCST 40(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z26
+	VPADDD 704(R14), Z12, Z3
+	VADDPS.BCST 6188(R14), Z3, Z3
+	VMULPS.BCST 44(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z27
+	CMPQ blockCall_rows(BX), $12
+	JLE step_158_rows
+	VPADDD 768(R14), Z12, Z0
+	VADDPS.BCST 6192(R14), Z0, Z0
+	VMULPS.BCST 48(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z28
+	VPADDD 832(R14), Z12, Z1
+	VADDPS.BCST 6196(R14), Z1, Z1
+	VMULPS.BCST 52(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z29
+	VPADDD 896(R14), Z12, Z2
+	VADDPS.BCST 6200(R14), Z2, Z2
+	VMULPS.BCST 56(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z30
+	VPADDD 960(R14), Z12, Z3
+	VADDPS.BCST 6204(R14), Z3, Z3
+	VMULPS.BCST 60(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z31
+step_158_rows:
+	ADDQ R13, R9
+	ADDQ R13, R10
+	DECQ CX
+	JZ end_159
+step_160:
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x14; BYTE $0x7e // TILESTORED T2, 0(R14)(R15*2)
+	VCVTPH2PS (DX), Z8
+	ADDQ $32, DX
+	VPSUBD (R10), Z13, Z0
+	VMOVDQU64 Z0, 6144(R14)
+	VPADDD 1024(R14), Z12, Z0
+	VADDPS.BCST 6144(R14), Z0, Z0
+	VMULPS.BCST (R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z16
+	VPADDD 1088(R14), Z12, Z1
+	VADDPS.BCST 6148(R14), Z1, Z1
+	VMULPS.BCST 4(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z17
+	VPADDD 1152(R14), Z12, Z2
+	VADDPS.BCST 6152(R14), Z2, Z2
+	VMULPS.BCST 8(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z18
+	VPADDD 1216(R14), Z12, Z3
+	VADDPS.BCST 6156(R14), Z3, Z3
+	VMULPS.BCST 12(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z19
+	DECQ 6368(R14)
+	JLT fed_174
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xb4; BYTE $0x7e; BYTE $0x00; BYTE $0x10; BYTE $0x00; BYTE $0x00 // TILELOADD 4096(R14)(R15*2), T6
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5e; BYTE $0xc4 // TDPBSUD T6, T4, T0
+	ADDQ R12, R8
+	DECQ 6376(R14)
+	JNZ fed_174
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_174
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_174:
+	DECQ 6336(R14)
+	JLT unpacked_175
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VMOVDQU64 256(SI), Z14
+	VPSLLW $4, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z0
+	VPSLLW $3, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z1
+	VPSLLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z2
+	VPSLLW $1, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z3
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z14, Z4
+	VPSRLW $1, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z5
+	VPSRLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z6
+	VPSRLW $3, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z7
+	VMOVDQU64 Z0, 5120(R14)
+	VMOVDQU64 Z1, 5184(R14)
+	VMOVDQU64 Z2, 5248(R14)
+	VMOVDQU64 Z3, 5312(R14)
+	VMOVDQU64 Z4, 5376(R14)
+	VMOVDQU64 Z5, 5440(R14)
+	VMOVDQU64 Z6, 5504(R14)
+	VMOVDQU64 Z7, 5568(R14)
+	TESTQ AX, AX
+	JZ near_176
+	CMPQ blockCall_halved(BX), $0
+	JNE half_179
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	ADDQ $352, AX
+	JMP near_176
+half_179:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $176, AX
+near_176:
+	ADDQ $320, SI
+	DECQ 6344(R14)
+	JNZ weights_178
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_177
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_178
+	XORL AX, AX
+	JMP weights_178
+weightsPanel_177:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_180
+	ADDQ SI, AX
+near_180:
+weights_178:
+unpacked_175:
+	CMPQ blockCall_rows(BX), $4
+	JLE step_160_rows
+	VPADDD 1280(R14), Z12, Z0
+	VADDPS.BCST 6160(R14), Z0, Z0
+	VMULPS.BCST 16(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z20
+	VPADDD 1344(R14), Z12, Z1
+	VADDPS.BCST 6164(R14), Z1, Z1
+	VMULPS.BCST 20(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z21
+	VPADDD 1408(R14), Z12, Z2
+	VADDPS.BCST 6168(R14), Z2, Z2
+	VMULPS.BCST 24(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z22
+	VPADDD 1472(R14), Z12, Z3
+	VADDPS.BCST 6172(R14), Z3, Z3
+	VMULPS.BCST 28(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z23
+	CMPQ blockCall_rows(BX), $8
+	JLE step_160_rows
+	VPADDD 1536(R14), Z12, Z0
+	VADDPS.BCST 6176(R14), Z0, Z0
+	VMULPS.BCST 32(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z24
+	VPADDD 1600(R14), Z12, Z1
+	VADDPS.BCST 6180(R14), Z1, Z1
+	VMULPS.BCST 36(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z25
+	VPADDD 1664(R14), Z12, Z2
+	VADDPS.BCST 6184(R14), Z2, Z2
+	VMULPS.BCST 40(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z26
+	VPADDD 1728(R14), Z12, Z3
+	VADDPS.BCST 6188(R14), Z3, Z3
+	VMULPS.BCST 44(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z27
+	CMPQ blockCall_rows(BX), $12
+	JLE step_160_rows
+	VPADDD 1792(R14), Z12, Z0
+	VADDPS.BCST 6192(R14), Z0, Z0
+	VMULPS.BCST 48(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z28
+	VPADDD 1856(R14), Z12, Z1
+	VADDPS.BCST 6196(R14), Z1, Z1
+	VMULPS.BCST 52(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z29
+	VPADDD 1920(R14), Z12, Z2
+	VADDPS.BCST 6200(R14), Z2, Z2
+	VMULPS.BCST 56(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z30
+	VPADDD 1984(R14), Z12, Z3
+	VADDPS.BCST 6204(R14), Z3, Z3
+	VMULPS.BCST 60(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z31
+step_160_rows:
+	ADDQ R13, R9
+	ADDQ R13, R10
+	DECQ CX
+	JZ end_161
+step_162:
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x9c; BYTE $0x7e; BYTE $0x00; BYTE $0x04; BYTE $0x00; BYTE $0x00 // TILESTORED T3, 1024(R14)(R15*2)
+	VCVTPH2PS (DX), Z8
+	ADDQ $32, DX
+	VPSUBD (R10), Z13, Z0
+	VMOVDQU64 Z0, 6144(R14)
+	VPADDD (R14), Z12, Z0
+	VADDPS.BCST 6144(R14), Z0, Z0
+	VMULPS.BCST (R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z16
+	VPADDD 64(R14), Z12, Z1
+	VADDPS.BCST 6148(R14), Z1, Z1
+	VMULPS.BCST 4(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z17
+	VPADDD 128(R14), Z12, Z2
+	VADDPS.BCST 6152(R14), Z2, Z2
+	VMULPS.BCST 8(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z18
+	VPADDD 192(R14), Z12, Z3
+	VADDPS.BCST 6156(R14), Z3, Z3
+	VMULPS.BCST 12(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z19
+	DECQ 6368(R14)
+	JLT fed_181
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x7e; BYTE $0x00; BYTE $0x12; BYTE $0x00; BYTE $0x00 // TILELOADD 4608(R14)(R15*2), T7
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T5
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5e; BYTE $0xcd // TDPBSUD T7, T5, T1
+	ADDQ R12, R8
+	DECQ 6376(R14)
+	JNZ fed_181
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_181
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_181:
+	DECQ 6336(R14)
+	JLT unpacked_182
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VMOVDQU64 256(SI), Z14
+	VPSLLW $4, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z0
+	VPSLLW $3, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z1
+	VPSLLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z2
+	VPSLLW $1, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z3
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z14, Z4
+	VPSRLW $1, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z5
+	VPSRLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z6
+	VPSRLW $3, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z7
+	VMOVDQU64 Z0, 5632(R14)
+	VMOVDQU64 Z1, 5696(R14)
+	VMOVDQU64 Z2, 5760(R14)
+	VMOVDQU64 Z3, 5824(R14)
+	VMOVDQU64 Z4, 5888(R14)
+	VMOVDQU64 Z5, 5952(R14)
+	VMOVDQU64 Z6, 6016(R14)
+	VMOVDQU64 Z7, 6080(R14)
+	TESTQ AX, AX
+	JZ near_183
+	CMPQ blockCall_halved(BX), $0
+	JNE half_186
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	ADDQ $352, AX
+	JMP near_183
+half_186:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $176, AX
+near_183:
+	ADDQ $320, SI
+	DECQ 6344(R14)
+	JNZ weights_185
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_184
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_185
+	XORL AX, AX
+	JMP weights_185
+weightsPanel_184:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_187
+	ADDQ SI, AX
+near_187:
+weights_185:
+unpacked_182:
+	CMPQ blockCall_rows(BX), $4
+	JLE step_162_rows
+	VPADDD 256(R14), Z12, Z0
+	VADDPS.BCST 6160(R14), Z0, Z0
+	VMULPS.BCST 16(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z20
+	VPADDD 320(R14), Z12, Z1
+	VADDPS.BCST 6164(R14), Z1, Z1
+	VMULPS.BCST 20(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z21
+	VPADDD 384(R14), Z12, Z2
+	VADDPS.BCST 6168(R14), Z2, Z2
+	VMULPS.BCST 24(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z22
+	VPADDD 448(R14), Z12, Z3
+	VADDPS.BCST 6172(R14), Z3, Z3
+	VMULPS.BCST 28(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z23
+	CMPQ blockCall_rows(BX), $8
+	JLE step_162_rows
+	VPADDD 512(R14), Z12, Z0
+	VADDPS.BCST 6176(R14), Z0, Z0
+	VMULPS.BCST 32(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z24
+	VPADDD 576(R14), Z12, Z1
+	VADDPS.BCST 6180(R14), Z1, Z1
+	VMULPS.BCST 36(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z25
+	VPADDD 640(R14), Z12, Z2
+	VADDPS.BCST 6184(R14), Z2, Z2
+	VMULPS.BCST 40(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z26
+	VPADDD 704(R14), Z12, Z3
+	VADDPS.BCST 6188(R14), Z3, Z3
+	VMULPS.BCST 44(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z27
+	CMPQ blockCall_rows(BX), $12
+	JLE step_162_rows
+	VPADDD 768(R14), Z12, Z0
+	VADDPS.BCST 6192(R14), Z0, Z0
+	VMULPS.BCST 48(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z28
+	VPADDD 832(R14), Z12, Z1
+	VADDPS.BCST 6196(R14), Z1, Z1
+	VMULPS.BCST 52(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z29
+	VPADDD 896(R14), Z12, Z2
+	VADDPS.BCST 6200(R14), Z2, Z2
+	VMULPS.BCST 56(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z30
+	VPADDD 960(R14), Z12, Z3
+	VADDPS.BCST 6204(R14), Z3, Z3
+	VMULPS.BCST 60(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z31
+step_162_rows:
+	ADDQ R13, R9
+	ADDQ R13, R10
+	DECQ CX
+	JZ end_163
+step_164:
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x7e // TILESTORED T0, 0(R14)(R15*2)
+	VCVTPH2PS (DX), Z8
+	ADDQ $32, DX
+	VPSUBD (R10), Z13, Z0
+	VMOVDQU64 Z0, 6144(R14)
+	VPADDD 1024(R14), Z12, Z0
+	VADDPS.BCST 6144(R14), Z0, Z0
+	VMULPS.BCST (R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z16
+	VPADDD 1088(R14), Z12, Z1
+	VADDPS.BCST 6148(R14), Z1, Z1
+	VMULPS.BCST 4(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z17
+	VPADDD 1152(R14), Z12, Z2
+	VADDPS.BCST 6152(R14), Z2, Z2
+	VMULPS.BCST 8(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z18
+	VPADDD 1216(R14), Z12, Z3
+	VADDPS.BCST 6156(R14), Z3, Z3
+	VMULPS.BCST 12(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z19
+	DECQ 6368(R14)
+	JLT fed_188
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xb4; BYTE $0x7e; BYTE $0x00; BYTE $0x14; BYTE $0x00; BYTE $0x00 // TILELOADD 5120(R14)(R15*2), T6
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd0 // TILEZERO T2
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5e; BYTE $0xd4 // TDPBSUD T6, T4, T2
+	ADDQ R12, R8
+	DECQ 6376(R14)
+	JNZ fed_188
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_188
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_188:
+	DECQ 6336(R14)
+	JLT unpacked_189
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VMOVDQU64 256(SI), Z14
+	VPSLLW $4, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z0
+	VPSLLW $3, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z1
+	VPSLLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z2
+	VPSLLW $1, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z3
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z14, Z4
+	VPSRLW $1, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z5
+	VPSRLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z6
+	VPSRLW $3, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z7
+	VMOVDQU64 Z0, 4096(R14)
+	VMOVDQU64 Z1, 4160(R14)
+	VMOVDQU64 Z2, 4224(R14)
+	VMOVDQU64 Z3, 4288(R14)
+	VMOVDQU64 Z4, 4352(R14)
+	VMOVDQU64 Z5, 4416(R14)
+	VMOVDQU64 Z6, 4480(R14)
+	VMOVDQU64 Z7, 4544(R14)
+	TESTQ AX, AX
+	JZ near_190
+	CMPQ blockCall_halved(BX), $0
+	JNE half_193
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	ADDQ $352, AX
+	JMP near_190
+half_193:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $176, AX
+near_190:
+	ADDQ $320, SI
+	DECQ 6344(R14)
+	JNZ weights_192
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_191
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_192
+	XORL AX, AX
+	JMP weights_192
+weightsPanel_191:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_194
+	ADDQ SI, AX
+near_194:
+weights_192:
+unpacked_189:
+	CMPQ blockCall_rows(BX), $4
+	JLE step_164_rows
+	VPADDD 1280(R14), Z12, Z0
+	VADDPS.BCST 6160(R14), Z0, Z0
+	VMULPS.BCST 16(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z20
+	VPADDD 1344(R14), Z12, Z1
+	VADDPS.BCST 6164(R14), Z1, Z1
+	VMULPS.BCST 20(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z21
+	VPADDD 1408(R14), Z12, Z2
+	VADDPS.BCST 6168(R14), Z2, Z2
+	VMULPS.BCST 24(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z22
+	VPADDD 1472(R14), Z12, Z3
+	VADDPS.BCST 6172(R14), Z3, Z3
+	VMULPS.BCST 28(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z23
+	CMPQ blockCall_rows(BX), $8
+	JLE step_164_rows
+	VPADDD 1536(R14), Z12, Z0
+	VADDPS.BCST 6176(R14), Z0, Z0
+	VMULPS.BCST 32(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z24
+	VPADDD 1600(R14), Z12, Z1
+	VADDPS.BCST 6180(R14), Z1, Z1
+	VMULPS.BCST 36(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z25
+	VPADDD 1664(R14), Z12, Z2
+	VADDPS.BCST 6184(R14), Z2, Z2
+	VMULPS.BCST 40(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z26
+	VPADDD 1728(R14), Z12, Z3
+	VADDPS.BCST 6188(R14), Z3, Z3
+	VMULPS.BCST 44(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z27
+	CMPQ blockCall_rows(BX), $12
+	JLE step_164_rows
+	VPADDD 1792(R14), Z12, Z0
+	VADDPS.BCST 6192(R14), Z0, Z0
+	VMULPS.BCST 48(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z28
+	VPADDD 1856(R14), Z12, Z1
+	VADDPS.BCST 6196(R14), Z1, Z1
+	VMULPS.BCST 52(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z29
+	VPADDD 1920(R14), Z12, Z2
+	VADDPS.BCST 6200(R14), Z2, Z2
+	VMULPS.BCST 56(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z30
+	VPADDD 1984(R14), Z12, Z3
+	VADDPS.BCST 6204(R14), Z3, Z3
+	VMULPS.BCST 60(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z31
+step_164_rows:
+	ADDQ R13, R9
+	ADDQ R13, R10
+	DECQ CX
+	JZ end_165
+	JMP step_158
+end_159:
+	MOVQ DI, CX
+	VMOVUPS Z16, (CX)
+	CMPQ blockCall_rows(BX), $1
+	JLE end_159_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z17, (CX)
+	CMPQ blockCall_rows(BX), $2
+	JLE end_159_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z18, (CX)
+	CMPQ blockCall_rows(BX), $3
+	JLE end_159_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z19, (CX)
+	CMPQ blockCall_rows(BX), $4
+	JLE end_159_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z20, (CX)
+	CMPQ blockCall_rows(BX), $5
+	JLE end_159_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z21, (CX)
+	CMPQ blockCall_rows(BX), $6
+	JLE end_159_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z22, (CX)
+	CMPQ blockCall_rows(BX), $7
+	JLE end_159_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z23, (CX)
+	CMPQ blockCall_rows(BX), $8
+	JLE end_159_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z24, (CX)
+	CMPQ blockCall_rows(BX), $9
+	JLE end_159_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z25, (CX)
+	CMPQ blockCall_rows(BX), $10
+	JLE end_159_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z26, (CX)
+	CMPQ blockCall_rows(BX), $11
+	JLE end_159_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z27, (CX)
+	CMPQ blockCall_rows(BX), $12
+	JLE end_159_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z28, (CX)
+	CMPQ blockCall_rows(BX), $13
+	JLE end_159_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z29, (CX)
+	CMPQ blockCall_rows(BX), $14
+	JLE end_159_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z30, (CX)
+	CMPQ blockCall_rows(BX), $15
+	JLE end_159_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z31, (CX)
+end_159_written:
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	VPXORD Z24, Z24, Z24
+	VPXORD Z25, Z25, Z25
+	VPXORD Z26, Z26, Z26
+	VPXORD Z27, Z27, Z27
+	VPXORD Z28, Z28, Z28
+	VPXORD Z29, Z29, Z29
+	VPXORD Z30, Z30, Z30
+	VPXORD Z31, Z31, Z31
+	MOVQ blockCall_blocks(BX), CX
+	DECQ 6392(R14)
+	JZ end_159_panel
+	ADDQ blockCall_dstTile(BX), DI
+	SUBQ blockCall_scalesBack(BX), DX
+	JMP step_160
+end_159_panel:
+	DECQ 6400(R14)
+	JZ done_166
+	ADDQ $64, 6408(R14)
+	MOVQ 6408(R14), DI
+	ADDQ blockCall_scalesGap(BX), DX
+	MOVQ blockCall_scale(BX), R9
+	MOVQ blockCall_offset(BX), R10
+	MOVQ blockCall_sum(BX), R11
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6392(R14)
+	JMP step_160
+end_161:
+	MOVQ DI, CX
+	VMOVUPS Z16, (CX)
+	CMPQ blockCall_rows(BX), $1
+	JLE end_161_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z17, (CX)
+	CMPQ blockCall_rows(BX), $2
+	JLE end_161_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z18, (CX)
+	CMPQ blockCall_rows(BX), $3
+	JLE end_161_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z19, (CX)
+	CMPQ blockCall_rows(BX), $4
+	JLE end_161_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z20, (CX)
+	CMPQ blockCall_rows(BX), $5
+	JLE end_161_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z21, (CX)
+	CMPQ blockCall_rows(BX), $6
+	JLE end_161_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z22, (CX)
+	CMPQ blockCall_rows(BX), $7
+	JLE end_161_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z23, (CX)
+	CMPQ blockCall_rows(BX), $8
+	JLE end_161_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z24, (CX)
+	CMPQ blockCall_rows(BX), $9
+	JLE end_161_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z25, (CX)
+	CMPQ blockCall_rows(BX), $10
+	JLE end_161_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z26, (CX)
+	CMPQ blockCall_rows(BX), $11
+	JLE end_161_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z27, (CX)
+	CMPQ blockCall_rows(BX), $12
+	JLE end_161_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z28, (CX)
+	CMPQ blockCall_rows(BX), $13
+	JLE end_161_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z29, (CX)
+	CMPQ blockCall_rows(BX), $14
+	JLE end_161_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z30, (CX)
+	CMPQ blockCall_rows(BX), $15
+	JLE end_161_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z31, (CX)
+end_161_written:
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	VPXORD Z24, Z24, Z24
+	VPXORD Z25, Z25, Z25
+	VPXORD Z26, Z26, Z26
+	VPXORD Z27, Z27, Z27
+	VPXORD Z28, Z28, Z28
+	VPXORD Z29, Z29, Z29
+	VPXORD Z30, Z30, Z30
+	VPXORD Z31, Z31, Z31
+	MOVQ blockCall_blocks(BX), CX
+	DECQ 6392(R14)
+	JZ end_161_panel
+	ADDQ blockCall_dstTile(BX), DI
+	SUBQ blockCall_scalesBack(BX), DX
+	JMP step_162
+end_161_panel:
+	DECQ 6400(R14)
+	JZ done_166
+	ADDQ $64, 6408(R14)
+	MOVQ 6408(R14), DI
+	ADDQ blockCall_scalesGap(BX), DX
+	MOVQ blockCall_scale(BX), R9
+	MOVQ blockCall_offset(BX), R10
+	MOVQ blockCall_sum(BX), R11
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6392(R14)
+	JMP step_162
+end_163:
+	MOVQ DI, CX
+	VMOVUPS Z16, (CX)
+	CMPQ blockCall_rows(BX), $1
+	JLE end_163_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z17, (CX)
+	CMPQ blockCall_rows(BX), $2
+	JLE end_163_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z18, (CX)
+	CMPQ blockCall_rows(BX), $3
+	JLE end_163_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z19, (CX)
+	CMPQ blockCall_rows(BX), $4
+	JLE end_163_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z20, (CX)
+	CMPQ blockCall_rows(BX), $5
+	JLE end_163_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z21, (CX)
+	CMPQ blockCall_rows(BX), $6
+	JLE end_163_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z22, (CX)
+	CMPQ blockCall_rows(BX), $7
+	JLE end_163_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z23, (CX)
+	CMPQ blockCall_rows(BX), $8
+	JLE end_163_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z24, (CX)
+	CMPQ blockCall_rows(BX), $9
+	JLE end_163_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z25, (CX)
+	CMPQ blockCall_rows(BX), $10
+	JLE end_163_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z26, (CX)
+	CMPQ blockCall_rows(BX), $11
+	JLE end_163_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z27, (CX)
+	CMPQ blockCall_rows(BX), $12
+	JLE end_163_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z28, (CX)
+	CMPQ blockCall_rows(BX), $13
+	JLE end_163_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z29, (CX)
+	CMPQ blockCall_rows(BX), $14
+	JLE end_163_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z30, (CX)
+	CMPQ blockCall_rows(BX), $15
+	JLE end_163_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z31, (CX)
+end_163_written:
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	VPXORD Z24, Z24, Z24
+	VPXORD Z25, Z25, Z25
+	VPXORD Z26, Z26, Z26
+	VPXORD Z27, Z27, Z27
+	VPXORD Z28, Z28, Z28
+	VPXORD Z29, Z29, Z29
+	VPXORD Z30, Z30, Z30
+	VPXORD Z31, Z31, Z31
+	MOVQ blockCall_blocks(BX), CX
+	DECQ 6392(R14)
+	JZ end_163_panel
+	ADDQ blockCall_dstTile(BX), DI
+	SUBQ blockCall_scalesBack(BX), DX
+	JMP step_164
+end_163_panel:
+	DECQ 6400(R14)
+	JZ done_166
+	ADDQ $64, 6408(R14)
+	MOVQ 6408(R14), DI
+	ADDQ blockCall_scalesGap(BX), DX
+	MOVQ blockCall_scale(BX), R9
+	MOVQ blockCall_offset(BX), R10
+	MOVQ blockCall_sum(BX), R11
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6392(R14)
+	JMP step_164
+end_165:
+	MOVQ DI, CX
+	VMOVUPS Z16, (CX)
+	CMPQ blockCall_rows(BX), $1
+	JLE end_165_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z17, (CX)
+	CMPQ blockCall_rows(BX), $2
+	JLE end_165_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z18, (CX)
+	CMPQ blockCall_rows(BX), $3
+	JLE end_165_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z19, (CX)
+	CMPQ blockCall_rows(BX), $4
+	JLE end_165_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z20, (CX)
+	CMPQ blockCall_rows(BX), $5
+	JLE end_165_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z21, (CX)
+	CMPQ blockCall_rows(BX), $6
+	JLE end_165_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z22, (CX)
+	CMPQ blockCall_rows(BX), $7
+	JLE end_165_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z23, (CX)
+	CMPQ blockCall_rows(BX), $8
+	JLE end_165_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z24, (CX)
+	CMPQ blockCall_rows(BX), $9
+	JLE end_165_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z25, (CX)
+	CMPQ blockCall_rows(BX), $10
+	JLE end_165_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z26, (CX)
+	CMPQ blockCall_rows(BX), $11
+	JLE end_165_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z27, (CX)
+	CMPQ blockCall_rows(BX), $12
+	JLE end_165_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z28, (CX)
+	CMPQ blockCall_rows(BX), $13
+	JLE end_165_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z29, (CX)
+	CMPQ blockCall_rows(BX), $14
+	JLE end_165_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z30, (CX)
+	CMPQ blockCall_rows(BX), $15
+	JLE end_165_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z31, (CX)
+end_165_written:
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	VPXORD Z24, Z24, Z24
+	VPXORD Z25, Z25, Z25
+	VPXORD Z26, Z26, Z26
+	VPXORD Z27, Z27, Z27
+	VPXORD Z28, Z28, Z28
+	VPXORD Z29, Z29, Z29
+	VPXORD Z30, Z30, Z30
+	VPXORD Z31, Z31, Z31
+	MOVQ blockCall_blocks(BX), CX
+	DECQ 6392(R14)
+	JZ end_165_panel
+	ADDQ blockCall_dstTile(BX), DI
+	SUBQ blockCall_scalesBack(BX), DX
+	JMP step_158
+end_165_panel:
+	DECQ 6400(R14)
+	JZ done_166
+	ADDQ $64, 6408(R14)
+	MOVQ 6408(R14), DI
+	ADDQ blockCall_scalesGap(BX), DX
+	MOVQ blockCall_scale(BX), R9
+	MOVQ blockCall_offset(BX), R10
+	MOVQ blockCall_sum(BX), R11
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6392(R14)
+	JMP step_158
+done_166:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0xc0 // TILERELEASE
+	VZEROUPPER
+	RET
+
+// blocksN4AMX multiplies c.rows rows of each of c.tiles tiles with c.panels panels (docs/arithmetic.md §5).
+// func blocksN4AMX(c *blockCall)
+TEXT ·blocksN4AMX(SB), 0, $6528-8
+	MOVQ c+0(FP), BX
+	LEAQ 63(SP), R14
+	ANDQ $-64, R14
+	MOVQ blockCall_blocks(BX), CX
+	MOVQ CX, 6376(R14)
+	MOVQ CX, 6344(R14)
+	MOVQ blockCall_panels(BX), AX
+	MOVQ AX, 6400(R14)
+	IMULQ blockCall_tiles(BX), AX
+	IMULQ CX, AX
+	MOVQ AX, 6368(R14)
+	MOVQ AX, 6336(R14)
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVL $1262485504, AX
+	VPBROADCASTD AX, Z12
+	MOVL $3409969152, AX
+	VPBROADCASTD AX, Z13
+	MOVQ blockCall_dst(BX), DI
+	MOVQ DI, 6408(R14)
+	MOVQ blockCall_numbers(BX), SI
+	MOVQ blockCall_scales(BX), DX
+	MOVQ blockCall_height(BX), R13
+	SHLQ $2, R13
+	MOVQ R13, R12
+	SHLQ $3, R12
+	MOVQ $32, R15
+	MOVQ blockCall_q(BX), R8
+	VMOVDQU64 codes_IQ4_NL<>(SB), Z9
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	VPXORD Z24, Z24, Z24
+	VPXORD Z25, Z25, Z25
+	VPXORD Z26, Z26, Z26
+	VPXORD Z27, Z27, Z27
+	VPXORD Z28, Z28, Z28
+	VPXORD Z29, Z29, Z29
+	VPXORD Z30, Z30, Z30
+	VPXORD Z31, Z31, Z31
+	MOVQ blockCall_scale(BX), R9
+	MOVQ blockCall_offset(BX), R10
+	MOVQ blockCall_sum(BX), R11
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6392(R14)
+	VPXORD Z0, Z0, Z0
+	VMOVDQU64 Z0, 6272(R14)
+	MOVB $1, 6272(R14)
+	MOVQ $0x0040004000400040, AX
+	MOVQ AX, 6288(R14)
+	MOVQ $0x0040004000200020, AX
+	MOVQ AX, 6296(R14)
+	MOVQ $0x0000010101010101, AX
+	IMULQ blockCall_rows(BX), AX
+	MOVQ AX, 6320(R14)
+	MOVW $0x0808, 6326(R14)
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x78; BYTE $0x49; BYTE $0x84; BYTE $0x26; BYTE $0x80; BYTE $0x18; BYTE $0x00; BYTE $0x00 // LDTILECFG 6272(R14)
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_195
+	ADDQ SI, AX
+near_195:
+	DECQ 6336(R14)
+	JLT unpacked_196
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VPSHUFB Z0, Z9, Z0
+	VPSHUFB Z1, Z9, Z1
+	VPSHUFB Z2, Z9, Z2
+	VPSHUFB Z3, Z9, Z3
+	VPSHUFB Z4, Z9, Z4
+	VPSHUFB Z5, Z9, Z5
+	VPSHUFB Z6, Z9, Z6
+	VPSHUFB Z7, Z9, Z7
+	VMOVDQU64 Z0, 4096(R14)
+	VMOVDQU64 Z1, 4160(R14)
+	VMOVDQU64 Z2, 4224(R14)
+	VMOVDQU64 Z3, 4288(R14)
+	VMOVDQU64 Z4, 4352(R14)
+	VMOVDQU64 Z5, 4416(R14)
+	VMOVDQU64 Z6, 4480(R14)
+	VMOVDQU64 Z7, 4544(R14)
+	TESTQ AX, AX
+	JZ near_197
+	CMPQ blockCall_halved(BX), $0
+	JNE half_200
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	ADDQ $288, AX
+	JMP near_197
+half_200:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $144, AX
+near_197:
+	ADDQ $256, SI
+	DECQ 6344(R14)
+	JNZ weights_199
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_198
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_199
+	XORL AX, AX
+	JMP weights_199
+weightsPanel_198:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_201
+	ADDQ SI, AX
+near_201:
+weights_199:
+unpacked_196:
+	DECQ 6336(R14)
+	JLT unpacked_202
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VPSHUFB Z0, Z9, Z0
+	VPSHUFB Z1, Z9, Z1
+	VPSHUFB Z2, Z9, Z2
+	VPSHUFB Z3, Z9, Z3
+	VPSHUFB Z4, Z9, Z4
+	VPSHUFB Z5, Z9, Z5
+	VPSHUFB Z6, Z9, Z6
+	VPSHUFB Z7, Z9, Z7
+	VMOVDQU64 Z0, 4608(R14)
+	VMOVDQU64 Z1, 4672(R14)
+	VMOVDQU64 Z2, 4736(R14)
+	VMOVDQU64 Z3, 4800(R14)
+	VMOVDQU64 Z4, 4864(R14)
+	VMOVDQU64 Z5, 4928(R14)
+	VMOVDQU64 Z6, 4992(R14)
+	VMOVDQU64 Z7, 5056(R14)
+	TESTQ AX, AX
+	JZ near_203
+	CMPQ blockCall_halved(BX), $0
+	JNE half_206
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	ADDQ $288, AX
+	JMP near_203
+half_206:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $144, AX
+near_203:
+	ADDQ $256, SI
+	DECQ 6344(R14)
+	JNZ weights_205
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_204
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_205
+	XORL AX, AX
+	JMP weights_205
+weightsPanel_204:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_207
+	ADDQ SI, AX
+near_207:
+weights_205:
+unpacked_202:
+	DECQ 6368(R14)
+	JLT fed_208
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xb4; BYTE $0x7e; BYTE $0x00; BYTE $0x10; BYTE $0x00; BYTE $0x00 // TILELOADD 4096(R14)(R15*2), T6
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5e; BYTE $0xc4 // TDPBSUD T6, T4, T0
+	ADDQ R12, R8
+	DECQ 6376(R14)
+	JNZ fed_208
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_208
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_208:
+	DECQ 6336(R14)
+	JLT unpacked_209
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VPSHUFB Z0, Z9, Z0
+	VPSHUFB Z1, Z9, Z1
+	VPSHUFB Z2, Z9, Z2
+	VPSHUFB Z3, Z9, Z3
+	VPSHUFB Z4, Z9, Z4
+	VPSHUFB Z5, Z9, Z5
+	VPSHUFB Z6, Z9, Z6
+	VPSHUFB Z7, Z9, Z7
+	VMOVDQU64 Z0, 5120(R14)
+	VMOVDQU64 Z1, 5184(R14)
+	VMOVDQU64 Z2, 5248(R14)
+	VMOVDQU64 Z3, 5312(R14)
+	VMOVDQU64 Z4, 5376(R14)
+	VMOVDQU64 Z5, 5440(R14)
+	VMOVDQU64 Z6, 5504(R14)
+	VMOVDQU64 Z7, 5568(R14)
+	TESTQ AX, AX
+	JZ near_210
+	CMPQ blockCall_halved(BX), $0
+	JNE half_213
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	ADDQ $288, AX
+	JMP near_210
+half_213:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $144, AX
+near_210:
+	ADDQ $256, SI
+	DECQ 6344(R14)
+	JNZ weights_212
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_211
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_212
+	XORL AX, AX
+	JMP weights_212
+weightsPanel_211:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_214
+	ADDQ SI, AX
+near_214:
+weights_212:
+unpacked_209:
+	DECQ 6368(R14)
+	JLT fed_215
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x7e; BYTE $0x00; BYTE $0x12; BYTE $0x00; BYTE $0x00 // TILELOADD 4608(R14)(R15*2), T7
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T5
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5e; BYTE $0xcd // TDPBSUD T7, T5, T1
+	ADDQ R12, R8
+	DECQ 6376(R14)
+	JNZ fed_215
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_215
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_215:
+	DECQ 6336(R14)
+	JLT unpacked_216
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VPSHUFB Z0, Z9, Z0
+	VPSHUFB Z1, Z9, Z1
+	VPSHUFB Z2, Z9, Z2
+	VPSHUFB Z3, Z9, Z3
+	VPSHUFB Z4, Z9, Z4
+	VPSHUFB Z5, Z9, Z5
+	VPSHUFB Z6, Z9, Z6
+	VPSHUFB Z7, Z9, Z7
+	VMOVDQU64 Z0, 5632(R14)
+	VMOVDQU64 Z1, 5696(R14)
+	VMOVDQU64 Z2, 5760(R14)
+	VMOVDQU64 Z3, 5824(R14)
+	VMOVDQU64 Z4, 5888(R14)
+	VMOVDQU64 Z5, 5952(R14)
+	VMOVDQU64 Z6, 6016(R14)
+	VMOVDQU64 Z7, 6080(R14)
+	TESTQ AX, AX
+	JZ near_217
+	CMPQ blockCall_halved(BX), $0
+	JNE half_220
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	ADDQ $288, AX
+	JMP near_217
+half_220:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $144, AX
+near_217:
+	ADDQ $256, SI
+	DECQ 6344(R14)
+	JNZ weights_219
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_218
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_219
+	XORL AX, AX
+	JMP weights_219
+weightsPanel_218:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_221
+	ADDQ SI, AX
+near_221:
+weights_219:
+unpacked_216:
+	DECQ 6368(R14)
+	JLT fed_222
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xb4; BYTE $0x7e; BYTE $0x00; BYTE $0x14; BYTE $0x00; BYTE $0x00 // TILELOADD 5120(R14)(R15*2), T6
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd0 // TILEZERO T2
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5e; BYTE $0xd4 // TDPBSUD T6, T4, T2
+	ADDQ R12, R8
+	DECQ 6376(R14)
+	JNZ fed_222
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_222
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_222:
+	DECQ 6336(R14)
+	JLT unpacked_223
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VPSHUFB Z0, Z9, Z0
+	VPSHUFB Z1, Z9, Z1
+	VPSHUFB Z2, Z9, Z2
+	VPSHUFB Z3, Z9, Z3
+	VPSHUFB Z4, Z9, Z4
+	VPSHUFB Z5, Z9, Z5
+	VPSHUFB Z6, Z9, Z6
+	VPSHUFB Z7, Z9, Z7
+	VMOVDQU64 Z0, 4096(R14)
+	VMOVDQU64 Z1, 4160(R14)
+	VMOVDQU64 Z2, 4224(R14)
+	VMOVDQU64 Z3, 4288(R14)
+	VMOVDQU64 Z4, 4352(R14)
+	VMOVDQU64 Z5, 4416(R14)
+	VMOVDQU64 Z6, 4480(R14)
+	VMOVDQU64 Z7, 4544(R14)
+	TESTQ AX, AX
+	JZ near_224
+	CMPQ blockCall_halved(BX), $0
+	JNE half_227
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	ADDQ $288, AX
+	JMP near_224
+half_227:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $144, AX
+near_224:
+	ADDQ $256, SI
+	DECQ 6344(R14)
+	JNZ weights_226
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_225
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_226
+	XORL AX, AX
+	JMP weights_226
+weightsPanel_225:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_228
+	ADDQ SI, AX
+near_228:
+weights_226:
+unpacked_223:
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x7e // TILESTORED T0, 0(R14)(R15*2)
+step_229:
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x8c; BYTE $0x7e; BYTE $0x00; BYTE $0x04; BYTE $0x00; BYTE $0x00 // TILESTORED T1, 1024(R14)(R15*2)
+	VCVTPH2PS (DX), Z8
+	ADDQ $32, DX
+	VPSUBD (R10), Z13, Z0
+	VMOVDQU64 Z0, 6144(R14)
+	VPADDD (R14), Z12, Z0
+	VADDPS.BCST 6144(R14), Z0, Z0
+	VMULPS.BCST (R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z16
+	VPADDD 64(R14), Z12, Z1
+	VADDPS.BCST 6148(R14), Z1, Z1
+	VMULPS.BCST 4(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z17
+	VPADDD 128(R14), Z12, Z2
+	VADDPS.BCST 6152(R14), Z2, Z2
+	VMULPS.BCST 8(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z18
+	VPADDD 192(R14), Z12, Z3
+	VADDPS.BCST 6156(R14), Z3, Z3
+	VMULPS.BCST 12(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z19
+	DECQ 6368(R14)
+	JLT fed_238
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x7e; BYTE $0x00; BYTE $0x16; BYTE $0x00; BYTE $0x00 // TILELOADD 5632(R14)(R15*2), T7
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T5
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd8 // TILEZERO T3
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5e; BYTE $0xdd // TDPBSUD T7, T5, T3
+	ADDQ R12, R8
+	DECQ 6376(R14)
+	JNZ fed_238
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_238
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_238:
+	DECQ 6336(R14)
+	JLT unpacked_239
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VPSHUFB Z0, Z9, Z0
+	VPSHUFB Z1, Z9, Z1
+	VPSHUFB Z2, Z9, Z2
+	VPSHUFB Z3, Z9, Z3
+	VPSHUFB Z4, Z9, Z4
+	VPSHUFB Z5, Z9, Z5
+	VPSHUFB Z6, Z9, Z6
+	VPSHUFB Z7, Z9, Z7
+	VMOVDQU64 Z0, 4608(R14)
+	VMOVDQU64 Z1, 4672(R14)
+	VMOVDQU64 Z2, 4736(R14)
+	VMOVDQU64 Z3, 4800(R14)
+	VMOVDQU64 Z4, 4864(R14)
+	VMOVDQU64 Z5, 4928(R14)
+	VMOVDQU64 Z6, 4992(R14)
+	VMOVDQU64 Z7, 5056(R14)
+	TESTQ AX, AX
+	JZ near_240
+	CMPQ blockCall_halved(BX), $0
+	JNE half_243
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	ADDQ $288, AX
+	JMP near_240
+half_243:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $144, AX
+near_240:
+	ADDQ $256, SI
+	DECQ 6344(R14)
+	JNZ weights_242
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_241
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_242
+	XORL AX, AX
+	JMP weights_242
+weightsPanel_241:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_244
+	ADDQ SI, AX
+near_244:
+weights_242:
+unpacked_239:
+	CMPQ blockCall_rows(BX), $4
+	JLE step_229_rows
+	VPADDD 256(R14), Z12, Z0
+	VADDPS.BCST 6160(R14), Z0, Z0
+	VMULPS.BCST 16(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z20
+	VPADDD 320(R14), Z12, Z1
+	VADDPS.BCST 6164(R14), Z1, Z1
+	VMULPS.BCST 20(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z21
+	VPADDD 384(R14), Z12, Z2
+	VADDPS.BCST 6168(R14), Z2, Z2
+	VMULPS.BCST 24(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z22
+	VPADDD 448(R14), Z12, Z3
+	VADDPS.BCST 6172(R14), Z3, Z3
+	VMULPS.BCST 28(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z23
+	CMPQ blockCall_rows(BX), $8
+	JLE step_229_rows
+	VPADDD 512(R14), Z12, Z0
+	VADDPS.BCST 6176(R14), Z0, Z0
+	VMULPS.BCST 32(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z24
+	VPADDD 576(R14), Z12, Z1
+	VADDPS.BCST 6180(R14), Z1, Z1
+	VMULPS.BCST 36(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z25
+	VPADDD 640(R14), Z12, Z2
+	VADDPS.BCST 6184(R14), Z2, Z2
+	VMULPS.BCST 40(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z26
+	VPADDD 704(R14), Z12, Z3
+	VADDPS.BCST 6188(R14), Z3, Z3
+	VMULPS.BCST 44(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z27
+	CMPQ blockCall_rows(BX), $12
+	JLE step_229_rows
+	VPADDD 768(R14), Z12, Z0
+	VADDPS.BCST 6192(R14), Z0, Z0
+	VMULPS.BCST 48(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z28
+	VPADDD 832(R14), Z12, Z1
+	VADDPS.BCST 6196(R14), Z1, Z1
+	VMULPS.BCST 52(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z29
+	VPADDD 896(R14), Z12, Z2
+	VADDPS.BCST 6200(R14), Z2, Z2
+	VMULPS.BCST 56(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z30
+	VPADDD 960(R14), Z12, Z3
+	VADDPS.BCST 6204(R14), Z3, Z3
+	VMULPS.BCST 60(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z31
+step_229_rows:
+	ADDQ R13, R9
+	ADDQ R13, R10
+	DECQ CX
+	JZ end_230
+step_231:
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x14; BYTE $0x7e // TILESTORED T2, 0(R14)(R15*2)
+	VCVTPH2PS (DX), Z8
+	ADDQ $32, DX
+	VPSUBD (R10), Z13, Z0
+	VMOVDQU64 Z0, 6144(R14)
+	VPADDD 1024(R14), Z12, Z0
+	VADDPS.BCST 6144(R14), Z0, Z0
+	VMULPS.BCST (R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z16
+	VPADDD 1088(R14), Z12, Z1
+	VADDPS.BCST 6148(R14), Z1, Z1
+	VMULPS.BCST 4(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z17
+	VPADDD 1152(R14), Z12, Z2
+	VADDPS.BCST 6152(R14), Z2, Z2
+	VMULPS.BCST 8(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z18
+	VPADDD 1216(R14), Z12, Z3
+	VADDPS.BCST 6156(R14), Z3, Z3
+	VMULPS.BCST 12(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z19
+	DECQ 6368(R14)
+	JLT fed_245
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xb4; BYTE $0x7e; BYTE $0x00; BYTE $0x10; BYTE $0x00; BYTE $0x00 // TILELOADD 4096(R14)(R15*2), T6
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5e; BYTE $0xc4 // TDPBSUD T6, T4, T0
+	ADDQ R12, R8
+	DECQ 6376(R14)
+	JNZ fed_245
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_245
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_245:
+	DECQ 6336(R14)
+	JLT unpacked_246
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VPSHUFB Z0, Z9, Z0
+	VPSHUFB Z1, Z9, Z1
+	VPSHUFB Z2, Z9, Z2
+	VPSHUFB Z3, Z9, Z3
+	VPSHUFB Z4, Z9, Z4
+	VPSHUFB Z5, Z9, Z5
+	VPSHUFB Z6, Z9, Z6
+	VPSHUFB Z7, Z9, Z7
+	VMOVDQU64 Z0, 5120(R14)
+	VMOVDQU64 Z1, 5184(R14)
+	VMOVDQU64 Z2, 5248(R14)
+	VMOVDQU64 Z3, 5312(R14)
+	VMOVDQU64 Z4, 5376(R14)
+	VMOVDQU64 Z5, 5440(R14)
+	VMOVDQU64 Z6, 5504(R14)
+	VMOVDQU64 Z7, 5568(R14)
+	TESTQ AX, AX
+	JZ near_247
+	CMPQ blockCall_halved(BX), $0
+	JNE half_250
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	ADDQ $288, AX
+	JMP near_247
+half_250:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $144, AX
+near_247:
+	ADDQ $256, SI
+	DECQ 6344(R14)
+	JNZ weights_249
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_248
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_249
+	XORL AX, AX
+	JMP weights_249
+weightsPanel_248:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_251
+	ADDQ SI, AX
+near_251:
+weights_249:
+unpacked_246:
+	CMPQ blockCall_rows(BX), $4
+	JLE step_231_rows
+	VPADDD 1280(R14), Z12, Z0
+	VADDPS.BCST 6160(R14), Z0, Z0
+	VMULPS.BCST 16(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z20
+	VPADDD 1344(R14), Z12, Z1
+	VADDPS.BCST 6164(R14), Z1, Z1
+	VMULPS.BCST 20(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z21
+	VPADDD 1408(R14), Z12, Z2
+	VADDPS.BCST 6168(R14), Z2, Z2
+	VMULPS.BCST 24(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z22
+	VPADDD 1472(R14), Z12, Z3
+	VADDPS.BCST 6172(R14), Z3, Z3
+	VMULPS.BCST 28(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z23
+	CMPQ blockCall_rows(BX), $8
+	JLE step_231_rows
+	VPADDD 1536(R14), Z12, Z0
+	VADDPS.BCST 6176(R14), Z0, Z0
+	VMULPS.BCST 32(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z24
+	VPADDD 1600(R14), Z12, Z1
+	VADDPS.BCST 6180(R14), Z1, Z1
+	VMULPS.BCST 36(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z25
+	VPADDD 1664(R14), Z12, Z2
+	VADDPS.BCST 6184(R14), Z2, Z2
+	VMULPS.BCST 40(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z26
+	VPADDD 1728(R14), Z12, Z3
+	VADDPS.BCST 6188(R14), Z3, Z3
+	VMULPS.BCST 44(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z27
+	CMPQ blockCall_rows(BX), $12
+	JLE step_231_rows
+	VPADDD 1792(R14), Z12, Z0
+	VADDPS.BCST 6192(R14), Z0, Z0
+	VMULPS.BCST 48(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z28
+	VPADDD 1856(R14), Z12, Z1
+	VADDPS.BCST 6196(R14), Z1, Z1
+	VMULPS.BCST 52(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z29
+	VPADDD 1920(R14), Z12, Z2
+	VADDPS.BCST 6200(R14), Z2, Z2
+	VMULPS.BCST 56(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z30
+	VPADDD 1984(R14), Z12, Z3
+	VADDPS.BCST 6204(R14), Z3, Z3
+	VMULPS.BCST 60(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z31
+step_231_rows:
+	ADDQ R13, R9
+	ADDQ R13, R10
+	DECQ CX
+	JZ end_232
+step_233:
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x9c; BYTE $0x7e; BYTE $0x00; BYTE $0x04; BYTE $0x00; BYTE $0x00 // TILESTORED T3, 1024(R14)(R15*2)
+	VCVTPH2PS (DX), Z8
+	ADDQ $32, DX
+	VPSUBD (R10), Z13, Z0
+	VMOVDQU64 Z0, 6144(R14)
+	VPADDD (R14), Z12, Z0
+	VADDPS.BCST 6144(R14), Z0, Z0
+	VMULPS.BCST (R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z16
+	VPADDD 64(R14), Z12, Z1
+	VADDPS.BCST 6148(R14), Z1, Z1
+	VMULPS.BCST 4(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z17
+	VPADDD 128(R14), Z12, Z2
+	VADDPS.BCST 6152(R14), Z2, Z2
+	VMULPS.BCST 8(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z18
+	VPADDD 192(R14), Z12, Z3
+	VADDPS.BCST 6156(R14), Z3, Z3
+	VMULPS.BCST 12(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z19
+	DECQ 6368(R14)
+	JLT fed_252
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x7e; BYTE $0x00; BYTE $0x12; BYTE $0x00; BYTE $0x00 // TILELOADD 4608(R14)(R15*2), T7
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T5
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5e; BYTE $0xcd // TDPBSUD T7, T5, T1
+	ADDQ R12, R8
+	DECQ 6376(R14)
+	JNZ fed_252
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_252
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_252:
+	DECQ 6336(R14)
+	JLT unpacked_253
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VPSHUFB Z0, Z9, Z0
+	VPSHUFB Z1, Z9, Z1
+	VPSHUFB Z2, Z9, Z2
+	VPSHUFB Z3, Z9, Z3
+	VPSHUFB Z4, Z9, Z4
+	VPSHUFB Z5, Z9, Z5
+	VPSHUFB Z6, Z9, Z6
+	VPSHUFB Z7, Z9, Z7
+	VMOVDQU64 Z0, 5632(R14)
+	VMOVDQU64 Z1, 5696(R14)
+	VMOVDQU64 Z2, 5760(R14)
+	VMOVDQU64 Z3, 5824(R14)
+	VMOVDQU64 Z4, 5888(R14)
+	VMOVDQU64 Z5, 5952(R14)
+	VMOVDQU64 Z6, 6016(R14)
+	VMOVDQU64 Z7, 6080(R14)
+	TESTQ AX, AX
+	JZ near_254
+	CMPQ blockCall_halved(BX), $0
+	JNE half_257
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	ADDQ $288, AX
+	JMP near_254
+half_257:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $144, AX
+near_254:
+	ADDQ $256, SI
+	DECQ 6344(R14)
+	JNZ weights_256
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_255
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_256
+	XORL AX, AX
+	JMP weights_256
+weightsPanel_255:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_258
+	ADDQ SI, AX
+near_258:
+weights_256:
+unpacked_253:
+	CMPQ blockCall_rows(BX), $4
+	JLE step_233_rows
+	VPADDD 256(R14), Z12, Z0
+	VADDPS.BCST 6160(R14), Z0, Z0
+	VMULPS.BCST 16(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z20
+	VPADDD 320(R14), Z12, Z1
+	VADDPS.BCST 6164(R14), Z1, Z1
+	VMULPS.BCST 20(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z21
+	VPADDD 384(R14), Z12, Z2
+	VADDPS.BCST 6168(R14), Z2, Z2
+	VMULPS.BCST 24(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z22
+	VPADDD 448(R14), Z12, Z3
+	VADDPS.BCST 6172(R14), Z3, Z3
+	VMULPS.BCST 28(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z23
+	CMPQ blockCall_rows(BX), $8
+	JLE step_233_rows
+	VPADDD 512(R14), Z12, Z0
+	VADDPS.BCST 6176(R14), Z0, Z0
+	VMULPS.BCST 32(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z24
+	VPADDD 576(R14), Z12, Z1
+	VADDPS.BCST 6180(R14), Z1, Z1
+	VMULPS.BCST 36(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z25
+	VPADDD 640(R14), Z12, Z2
+	VADDPS.BCST 6184(R14), Z2, Z2
+	VMULPS.BCST 40(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z26
+	VPADDD 704(R14), Z12, Z3
+	VADDPS.BCST 6188(R14), Z3, Z3
+	VMULPS.BCST 44(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z27
+	CMPQ blockCall_rows(BX), $12
+	JLE step_233_rows
+	VPADDD 768(R14), Z12, Z0
+	VADDPS.BCST 6192(R14), Z0, Z0
+	VMULPS.BCST 48(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z28
+	VPADDD 832(R14), Z12, Z1
+	VADDPS.BCST 6196(R14), Z1, Z1
+	VMULPS.BCST 52(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z29
+	VPADDD 896(R14), Z12, Z2
+	VADDPS.BCST 6200(R14), Z2, Z2
+	VMULPS.BCST 56(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z30
+	VPADDD 960(R14), Z12, Z3
+	VADDPS.BCST 6204(R14), Z3, Z3
+	VMULPS.BCST 60(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z31
+step_233_rows:
+	ADDQ R13, R9
+	ADDQ R13, R10
+	DECQ CX
+	JZ end_234
+step_235:
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x7e // TILESTORED T0, 0(R14)(R15*2)
+	VCVTPH2PS (DX), Z8
+	ADDQ $32, DX
+	VPSUBD (R10), Z13, Z0
+	VMOVDQU64 Z0, 6144(R14)
+	VPADDD 1024(R14), Z12, Z0
+	VADDPS.BCST 6144(R14), Z0, Z0
+	VMULPS.BCST (R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z16
+	VPADDD 1088(R14), Z12, Z1
+	VADDPS.BCST 6148(R14), Z1, Z1
+	VMULPS.BCST 4(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z17
+	VPADDD 1152(R14), Z12, Z2
+	VADDPS.BCST 6152(R14), Z2, Z2
+	VMULPS.BCST 8(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z18
+	VPADDD 1216(R14), Z12, Z3
+	VADDPS.BCST 6156(R14), Z3, Z3
+	VMULPS.BCST 12(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z19
+	DECQ 6368(R14)
+	JLT fed_259
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xb4; BYTE $0x7e; BYTE $0x00; BYTE $0x14; BYTE $0x00; BYTE $0x00 // TILELOADD 5120(R14)(R15*2), T6
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd0 // TILEZERO T2
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5e; BYTE $0xd4 // TDPBSUD T6, T4, T2
+	ADDQ R12, R8
+	DECQ 6376(R14)
+	JNZ fed_259
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_259
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_259:
+	DECQ 6336(R14)
+	JLT unpacked_260
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VPSHUFB Z0, Z9, Z0
+	VPSHUFB Z1, Z9, Z1
+	VPSHUFB Z2, Z9, Z2
+	VPSHUFB Z3, Z9, Z3
+	VPSHUFB Z4, Z9, Z4
+	VPSHUFB Z5, Z9, Z5
+	VPSHUFB Z6, Z9, Z6
+	VPSHUFB Z7, Z9, Z7
+	VMOVDQU64 Z0, 4096(R14)
+	VMOVDQU64 Z1, 4160(R14)
+	VMOVDQU64 Z2, 4224(R14)
+	VMOVDQU64 Z3, 4288(R14)
+	VMOVDQU64 Z4, 4352(R14)
+	VMOVDQU64 Z5, 4416(R14)
+	VMOVDQU64 Z6, 4480(R14)
+	VMOVDQU64 Z7, 4544(R14)
+	TESTQ AX, AX
+	JZ near_261
+	CMPQ blockCall_halved(BX), $0
+	JNE half_264
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	ADDQ $288, AX
+	JMP near_261
+half_264:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $144, AX
+near_261:
+	ADDQ $256, SI
+	DECQ 6344(R14)
+	JNZ weights_263
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_262
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_263
+	XORL AX, AX
+	JMP weights_263
+weightsPanel_262:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_265
+	ADDQ SI, AX
+near_265:
+weights_263:
+unpacked_260:
+	CMPQ blockCall_rows(BX), $4
+	JLE step_235_rows
+	VPADDD 1280(R14), Z12, Z0
+	VADDPS.BCST 6160(R14), Z0, Z0
+	VMULPS.BCST 16(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z20
+	VPADDD 1344(R14), Z12, Z1
+	VADDPS.BCST 6164(R14), Z1, Z1
+	VMULPS.BCST 20(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z21
+	VPADDD 1408(R14), Z12, Z2
+	VADDPS.BCST 6168(R14), Z2, Z2
+	VMULPS.BCST 24(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z22
+	VPADDD 1472(R14), Z12, Z3
+	VADDPS.BCST 6172(R14), Z3, Z3
+	VMULPS.BCST 28(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z23
+	CMPQ blockCall_rows(BX), $8
+	JLE step_235_rows
+	VPADDD 1536(R14), Z12, Z0
+	VADDPS.BCST 6176(R14), Z0, Z0
+	VMULPS.BCST 32(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z24
+	VPADDD 1600(R14), Z12, Z1
+	VADDPS.BCST 6180(R14), Z1, Z1
+	VMULPS.BCST 36(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z25
+	VPADDD 1664(R14), Z12, Z2
+	VADDPS.BCST 6184(R14), Z2, Z2
+	VMULPS.BCST 40(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z26
+	VPADDD 1728(R14), Z12, Z3
+	VADDPS.BCST 6188(R14), Z3, Z3
+	VMULPS.BCST 44(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z27
+	CMPQ blockCall_rows(BX), $12
+	JLE step_235_rows
+	VPADDD 1792(R14), Z12, Z0
+	VADDPS.BCST 6192(R14), Z0, Z0
+	VMULPS.BCST 48(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z28
+	VPADDD 1856(R14), Z12, Z1
+	VADDPS.BCST 6196(R14), Z1, Z1
+	VMULPS.BCST 52(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z29
+	VPADDD 1920(R14), Z12, Z2
+	VADDPS.BCST 6200(R14), Z2, Z2
+	VMULPS.BCST 56(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z30
+	VPADDD 1984(R14), Z12, Z3
+	VADDPS.BCST 6204(R14), Z3, Z3
+	VMULPS.BCST 60(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z31
+step_235_rows:
+	ADDQ R13, R9
+	ADDQ R13, R10
+	DECQ CX
+	JZ end_236
+	JMP step_229
+end_230:
+	MOVQ DI, CX
+	VMOVUPS Z16, (CX)
+	CMPQ blockCall_rows(BX), $1
+	JLE end_230_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z17, (CX)
+	CMPQ blockCall_rows(BX), $2
+	JLE end_230_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z18, (CX)
+	CMPQ blockCall_rows(BX), $3
+	JLE end_230_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z19, (CX)
+	CMPQ blockCall_rows(BX), $4
+	JLE end_230_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z20, (CX)
+	CMPQ blockCall_rows(BX), $5
+	JLE end_230_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z21, (CX)
+	CMPQ blockCall_rows(BX), $6
+	JLE end_230_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z22, (CX)
+	CMPQ blockCall_rows(BX), $7
+	JLE end_230_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z23, (CX)
+	CMPQ blockCall_rows(BX), $8
+	JLE end_230_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z24, (CX)
+	CMPQ blockCall_rows(BX), $9
+	JLE end_230_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z25, (CX)
+	CMPQ blockCall_rows(BX), $10
+	JLE end_230_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z26, (CX)
+	CMPQ blockCall_rows(BX), $11
+	JLE end_230_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z27, (CX)
+	CMPQ blockCall_rows(BX), $12
+	JLE end_230_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z28, (CX)
+	CMPQ blockCall_rows(BX), $13
+	JLE end_230_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z29, (CX)
+	CMPQ blockCall_rows(BX), $14
+	JLE end_230_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z30, (CX)
+	CMPQ blockCall_rows(BX), $15
+	JLE end_230_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z31, (CX)
+end_230_written:
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	VPXORD Z24, Z24, Z24
+	VPXORD Z25, Z25, Z25
+	VPXORD Z26, Z26, Z26
+	VPXORD Z27, Z27, Z27
+	VPXORD Z28, Z28, Z28
+	VPXORD Z29, Z29, Z29
+	VPXORD Z30, Z30, Z30
+	VPXORD Z31, Z31, Z31
+	MOVQ blockCall_blocks(BX), CX
+	DECQ 6392(R14)
+	JZ end_230_panel
+	ADDQ blockCall_dstTile(BX), DI
+	SUBQ blockCall_scalesBack(BX), DX
+	JMP step_231
+end_230_panel:
+	DECQ 6400(R14)
+	JZ done_237
+	ADDQ $64, 6408(R14)
+	MOVQ 6408(R14), DI
+	ADDQ blockCall_scalesGap(BX), DX
+	MOVQ blockCall_scale(BX), R9
+	MOVQ blockCall_offset(BX), R10
+	MOVQ blockCall_sum(BX), R11
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6392(R14)
+	JMP step_231
+end_232:
+	MOVQ DI, CX
+	VMOVUPS Z16, (CX)
+	CMPQ blockCall_rows(BX), $1
+	JLE end_232_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z17, (CX)
+	CMPQ blockCall_rows(BX), $2
+	JLE end_232_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z18, (CX)
+	CMPQ blockCall_rows(BX), $3
+	JLE end_232_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z19, (CX)
+	CMPQ blockCall_rows(BX), $4
+	JLE end_232_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z20, (CX)
+	CMPQ blockCall_rows(BX), $5
+	JLE end_232_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z21, (CX)
+	CMPQ blockCall_rows(BX), $6
+	JLE end_232_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z22, (CX)
+	CMPQ blockCall_rows(BX), $7
+	JLE end_232_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z23, (CX)
+	CMPQ blockCall_rows(BX), $8
+	JLE end_232_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z24, (CX)
+	CMPQ blockCall_rows(BX), $9
+	JLE end_232_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z25, (CX)
+	CMPQ blockCall_rows(BX), $10
+	JLE end_232_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z26, (CX)
+	CMPQ blockCall_rows(BX), $11
+	JLE end_232_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z27, (CX)
+	CMPQ blockCall_rows(BX), $12
+	JLE end_232_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z28, (CX)
+	CMPQ blockCall_rows(BX), $13
+	JLE end_232_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z29, (CX)
+	CMPQ blockCall_rows(BX), $14
+	JLE end_232_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z30, (CX)
+	CMPQ blockCall_rows(BX), $15
+	JLE end_232_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z31, (CX)
+end_232_written:
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	VPXORD Z24, Z24, Z24
+	VPXORD Z25, Z25, Z25
+	VPXORD Z26, Z26, Z26
+	VPXORD Z27, Z27, Z27
+	VPXORD Z28, Z28, Z28
+	VPXORD Z29, Z29, Z29
+	VPXORD Z30, Z30, Z30
+	VPXORD Z31, Z31, Z31
+	MOVQ blockCall_blocks(BX), CX
+	DECQ 6392(R14)
+	JZ end_232_panel
+	ADDQ blockCall_dstTile(BX), DI
+	SUBQ blockCall_scalesBack(BX), DX
+	JMP step_233
+end_232_panel:
+	DECQ 6400(R14)
+	JZ done_237
+	ADDQ $64, 6408(R14)
+	MOVQ 6408(R14), DI
+	ADDQ blockCall_scalesGap(BX), DX
+	MOVQ blockCall_scale(BX), R9
+	MOVQ blockCall_offset(BX), R10
+	MOVQ blockCall_sum(BX), R11
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6392(R14)
+	JMP step_233
+end_234:
+	MOVQ DI, CX
+	VMOVUPS Z16, (CX)
+	CMPQ blockCall_rows(BX), $1
+	JLE end_234_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z17, (CX)
+	CMPQ blockCall_rows(BX), $2
+	JLE end_234_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z18, (CX)
+	CMPQ blockCall_rows(BX), $3
+	JLE end_234_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z19, (CX)
+	CMPQ blockCall_rows(BX), $4
+	JLE end_234_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z20, (CX)
+	CMPQ blockCall_rows(BX), $5
+	JLE end_234_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z21, (CX)
+	CMPQ blockCall_rows(BX), $6
+	JLE end_234_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z22, (CX)
+	CMPQ blockCall_rows(BX), $7
+	JLE end_234_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z23, (CX)
+	CMPQ blockCall_rows(BX), $8
+	JLE end_234_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z24, (CX)
+	CMPQ blockCall_rows(BX), $9
+	JLE end_234_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z25, (CX)
+	CMPQ blockCall_rows(BX), $10
+	JLE end_234_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z26, (CX)
+	CMPQ blockCall_rows(BX), $11
+	JLE end_234_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z27, (CX)
+	CMPQ blockCall_rows(BX), $12
+	JLE end_234_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z28, (CX)
+	CMPQ blockCall_rows(BX), $13
+	JLE end_234_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z29, (CX)
+	CMPQ blockCall_rows(BX), $14
+	JLE end_234_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z30, (CX)
+	CMPQ blockCall_rows(BX), $15
+	JLE end_234_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z31, (CX)
+end_234_written:
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	VPXORD Z24, Z24, Z24
+	VPXORD Z25, Z25, Z25
+	VPXORD Z26, Z26, Z26
+	VPXORD Z27, Z27, Z27
+	VPXORD Z28, Z28, Z28
+	VPXORD Z29, Z29, Z29
+	VPXORD Z30, Z30, Z30
+	VPXORD Z31, Z31, Z31
+	MOVQ blockCall_blocks(BX), CX
+	DECQ 6392(R14)
+	JZ end_234_panel
+	ADDQ blockCall_dstTile(BX), DI
+	SUBQ blockCall_scalesBack(BX), DX
+	JMP step_235
+end_234_panel:
+	DECQ 6400(R14)
+	JZ done_237
+	ADDQ $64, 6408(R14)
+	MOVQ 6408(R14), DI
+	ADDQ blockCall_scalesGap(BX), DX
+	MOVQ blockCall_scale(BX), R9
+	MOVQ blockCall_offset(BX), R10
+	MOVQ blockCall_sum(BX), R11
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6392(R14)
+	JMP step_235
+end_236:
+	MOVQ DI, CX
+	VMOVUPS Z16, (CX)
+	CMPQ blockCall_rows(BX), $1
+	JLE end_236_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z17, (CX)
+	CMPQ blockCall_rows(BX), $2
+	JLE end_236_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z18, (CX)
+	CMPQ blockCall_rows(BX), $3
+	JLE end_236_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z19, (CX)
+	CMPQ blockCall_rows(BX), $4
+	JLE end_236_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z20, (CX)
+	CMPQ blockCall_rows(BX), $5
+	JLE end_236_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z21, (CX)
+	CMPQ blockCall_rows(BX), $6
+	JLE end_236_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z22, (CX)
+	CMPQ blockCall_rows(BX), $7
+	JLE end_236_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z23, (CX)
+	CMPQ blockCall_rows(BX), $8
+	JLE end_236_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z24, (CX)
+	CMPQ blockCall_rows(BX), $9
+	JLE end_236_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z25, (CX)
+	CMPQ blockCall_rows(BX), $10
+	JLE end_236_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z26, (CX)
+	CMPQ blockCall_rows(BX), $11
+	JLE end_236_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z27, (CX)
+	CMPQ blockCall_rows(BX), $12
+	JLE end_236_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z28, (CX)
+	CMPQ blockCall_rows(BX), $13
+	JLE end_236_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z29, (CX)
+	CMPQ blockCall_rows(BX), $14
+	JLE end_236_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z30, (CX)
+	CMPQ blockCall_rows(BX), $15
+	JLE end_236_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z31, (CX)
+end_236_written:
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	VPXORD Z24, Z24, Z24
+	VPXORD Z25, Z25, Z25
+	VPXORD Z26, Z26, Z26
+	VPXORD Z27, Z27, Z27
+	VPXORD Z28, Z28, Z28
+	VPXORD Z29, Z29, Z29
+	VPXORD Z30, Z30, Z30
+	VPXORD Z31, Z31, Z31
+	MOVQ blockCall_blocks(BX), CX
+	DECQ 6392(R14)
+	JZ end_236_panel
+	ADDQ blockCall_dstTile(BX), DI
+	SUBQ blockCall_scalesBack(BX), DX
+	JMP step_229
+end_236_panel:
+	DECQ 6400(R14)
+	JZ done_237
+	ADDQ $64, 6408(R14)
+	MOVQ 6408(R14), DI
+	ADDQ blockCall_scalesGap(BX), DX
+	MOVQ blockCall_scale(BX), R9
+	MOVQ blockCall_offset(BX), R10
+	MOVQ blockCall_sum(BX), R11
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6392(R14)
+	JMP step_229
+done_237:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0xc0 // TILERELEASE
+	VZEROUPPER
+	RET
+
+// blocksM4AMX multiplies c.rows rows of each of c.tiles tiles with c.panels panels (docs/arithmetic.md §5).
+// func blocksM4AMX(c *blockCall)
+TEXT ·blocksM4AMX(SB), 0, $6528-8
+	MOVQ c+0(FP), BX
+	LEAQ 63(SP), R14
+	ANDQ $-64, R14
+	MOVQ blockCall_blocks(BX), CX
+	MOVQ CX, 6376(R14)
+	MOVQ CX, 6344(R14)
+	MOVQ blockCall_panels(BX), AX
+	MOVQ AX, 6400(R14)
+	IMULQ blockCall_tiles(BX), AX
+	IMULQ CX, AX
+	MOVQ AX, 6368(R14)
+	MOVQ AX, 6336(R14)
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVL $1262485504, AX
+	VPBROADCASTD AX, Z12
+	MOVL $3409969152, AX
+	VPBROADCASTD AX, Z13
+	MOVQ blockCall_dst(BX), DI
+	MOVQ DI, 6408(R14)
+	MOVQ blockCall_numbers(BX), SI
+	MOVQ blockCall_scales(BX), DX
+	MOVQ blockCall_height(BX), R13
+	SHLQ $2, R13
+	MOVQ R13, R12
+	SHLQ $3, R12
+	MOVQ $32, R15
+	MOVQ blockCall_q(BX), R8
+	VMOVDQU64 codes_MXFP4<>(SB), Z9
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	VPXORD Z24, Z24, Z24
+	VPXORD Z25, Z25, Z25
+	VPXORD Z26, Z26, Z26
+	VPXORD Z27, Z27, Z27
+	VPXORD Z28, Z28, Z28
+	VPXORD Z29, Z29, Z29
+	VPXORD Z30, Z30, Z30
+	VPXORD Z31, Z31, Z31
+	MOVQ blockCall_scale(BX), R9
+	MOVQ blockCall_offset(BX), R10
+	MOVQ blockCall_sum(BX), R11
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6392(R14)
+	VPXORD Z0, Z0, Z0
+	VMOVDQU64 Z0, 6272(R14)
+	MOVB $1, 6272(R14)
+	MOVQ $0x0040004000400040, AX
+	MOVQ AX, 6288(R14)
+	MOVQ $0x0040004000200020, AX
+	MOVQ AX, 6296(R14)
+	MOVQ $0x0000010101010101, AX
+	IMULQ blockCall_rows(BX), AX
+	MOVQ AX, 6320(R14)
+	MOVW $0x0808, 6326(R14)
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x78; BYTE $0x49; BYTE $0x84; BYTE $0x26; BYTE $0x80; BYTE $0x18; BYTE $0x00; BYTE $0x00 // LDTILECFG 6272(R14)
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_266
+	ADDQ SI, AX
+near_266:
+	DECQ 6336(R14)
+	JLT unpacked_267
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VPSHUFB Z0, Z9, Z0
+	VPSHUFB Z1, Z9, Z1
+	VPSHUFB Z2, Z9, Z2
+	VPSHUFB Z3, Z9, Z3
+	VPSHUFB Z4, Z9, Z4
+	VPSHUFB Z5, Z9, Z5
+	VPSHUFB Z6, Z9, Z6
+	VPSHUFB Z7, Z9, Z7
+	VMOVDQU64 Z0, 4096(R14)
+	VMOVDQU64 Z1, 4160(R14)
+	VMOVDQU64 Z2, 4224(R14)
+	VMOVDQU64 Z3, 4288(R14)
+	VMOVDQU64 Z4, 4352(R14)
+	VMOVDQU64 Z5, 4416(R14)
+	VMOVDQU64 Z6, 4480(R14)
+	VMOVDQU64 Z7, 4544(R14)
+	TESTQ AX, AX
+	JZ near_268
+	CMPQ blockCall_halved(BX), $0
+	JNE half_271
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	ADDQ $288, AX
+	JMP near_268
+half_271:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $144, AX
+near_268:
+	ADDQ $256, SI
+	DECQ 6344(R14)
+	JNZ weights_270
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_269
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_270
+	XORL AX, AX
+	JMP weights_270
+weightsPanel_269:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_272
+	ADDQ SI, AX
+near_272:
+weights_270:
+unpacked_267:
+	DECQ 6336(R14)
+	JLT unpacked_273
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VPSHUFB Z0, Z9, Z0
+	VPSHUFB Z1, Z9, Z1
+	VPSHUFB Z2, Z9, Z2
+	VPSHUFB Z3, Z9, Z3
+	VPSHUFB Z4, Z9, Z4
+	VPSHUFB Z5, Z9, Z5
+	VPSHUFB Z6, Z9, Z6
+	VPSHUFB Z7, Z9, Z7
+	VMOVDQU64 Z0, 4608(R14)
+	VMOVDQU64 Z1, 4672(R14)
+	VMOVDQU64 Z2, 4736(R14)
+	VMOVDQU64 Z3, 4800(R14)
+	VMOVDQU64 Z4, 4864(R14)
+	VMOVDQU64 Z5, 4928(R14)
+	VMOVDQU64 Z6, 4992(R14)
+	VMOVDQU64 Z7, 5056(R14)
+	TESTQ AX, AX
+	JZ near_274
+	CMPQ blockCall_halved(BX), $0
+	JNE half_277
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	ADDQ $288, AX
+	JMP near_274
+half_277:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $144, AX
+near_274:
+	ADDQ $256, SI
+	DECQ 6344(R14)
+	JNZ weights_276
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_275
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_276
+	XORL AX, AX
+	JMP weights_276
+weightsPanel_275:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_278
+	ADDQ SI, AX
+near_278:
+weights_276:
+unpacked_273:
+	DECQ 6368(R14)
+	JLT fed_279
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xb4; BYTE $0x7e; BYTE $0x00; BYTE $0x10; BYTE $0x00; BYTE $0x00 // TILELOADD 4096(R14)(R15*2), T6
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5e; BYTE $0xc4 // TDPBSUD T6, T4, T0
+	ADDQ R12, R8
+	DECQ 6376(R14)
+	JNZ fed_279
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_279
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_279:
+	DECQ 6336(R14)
+	JLT unpacked_280
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VPSHUFB Z0, Z9, Z0
+	VPSHUFB Z1, Z9, Z1
+	VPSHUFB Z2, Z9, Z2
+	VPSHUFB Z3, Z9, Z3
+	VPSHUFB Z4, Z9, Z4
+	VPSHUFB Z5, Z9, Z5
+	VPSHUFB Z6, Z9, Z6
+	VPSHUFB Z7, Z9, Z7
+	VMOVDQU64 Z0, 5120(R14)
+	VMOVDQU64 Z1, 5184(R14)
+	VMOVDQU64 Z2, 5248(R14)
+	VMOVDQU64 Z3, 5312(R14)
+	VMOVDQU64 Z4, 5376(R14)
+	VMOVDQU64 Z5, 5440(R14)
+	VMOVDQU64 Z6, 5504(R14)
+	VMOVDQU64 Z7, 5568(R14)
+	TESTQ AX, AX
+	JZ near_281
+	CMPQ blockCall_halved(BX), $0
+	JNE half_284
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	ADDQ $288, AX
+	JMP near_281
+half_284:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $144, AX
+near_281:
+	ADDQ $256, SI
+	DECQ 6344(R14)
+	JNZ weights_283
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_282
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_283
+	XORL AX, AX
+	JMP weights_283
+weightsPanel_282:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_285
+	ADDQ SI, AX
+near_285:
+weights_283:
+unpacked_280:
+	DECQ 6368(R14)
+	JLT fed_286
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x7e; BYTE $0x00; BYTE $0x12; BYTE $0x00; BYTE $0x00 // TILELOADD 4608(R14)(R15*2), T7
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T5
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5e; BYTE $0xcd // TDPBSUD T7, T5, T1
+	ADDQ R12, R8
+	DECQ 6376(R14)
+	JNZ fed_286
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_286
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_286:
+	DECQ 6336(R14)
+	JLT unpacked_287
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VPSHUFB Z0, Z9, Z0
+	VPSHUFB Z1, Z9, Z1
+	VPSHUFB Z2, Z9, Z2
+	VPSHUFB Z3, Z9, Z3
+	VPSHUFB Z4, Z9, Z4
+	VPSHUFB Z5, Z9, Z5
+	VPSHUFB Z6, Z9, Z6
+	VPSHUFB Z7, Z9, Z7
+	VMOVDQU64 Z0, 5632(R14)
+	VMOVDQU64 Z1, 5696(R14)
+	VMOVDQU64 Z2, 5760(R14)
+	VMOVDQU64 Z3, 5824(R14)
+	VMOVDQU64 Z4, 5888(R14)
+	VMOVDQU64 Z5, 5952(R14)
+	VMOVDQU64 Z6, 6016(R14)
+	VMOVDQU64 Z7, 6080(R14)
+	TESTQ AX, AX
+	JZ near_288
+	CMPQ blockCall_halved(BX), $0
+	JNE half_291
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	ADDQ $288, AX
+	JMP near_288
+half_291:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $144, AX
+near_288:
+	ADDQ $256, SI
+	DECQ 6344(R14)
+	JNZ weights_290
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_289
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_290
+	XORL AX, AX
+	JMP weights_290
+weightsPanel_289:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_292
+	ADDQ SI, AX
+near_292:
+weights_290:
+unpacked_287:
+	DECQ 6368(R14)
+	JLT fed_293
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xb4; BYTE $0x7e; BYTE $0x00; BYTE $0x14; BYTE $0x00; BYTE $0x00 // TILELOADD 5120(R14)(R15*2), T6
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd0 // TILEZERO T2
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5e; BYTE $0xd4 // TDPBSUD T6, T4, T2
+	ADDQ R12, R8
+	DECQ 6376(R14)
+	JNZ fed_293
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_293
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_293:
+	DECQ 6336(R14)
+	JLT unpacked_294
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VPSHUFB Z0, Z9, Z0
+	VPSHUFB Z1, Z9, Z1
+	VPSHUFB Z2, Z9, Z2
+	VPSHUFB Z3, Z9, Z3
+	VPSHUFB Z4, Z9, Z4
+	VPSHUFB Z5, Z9, Z5
+	VPSHUFB Z6, Z9, Z6
+	VPSHUFB Z7, Z9, Z7
+	VMOVDQU64 Z0, 4096(R14)
+	VMOVDQU64 Z1, 4160(R14)
+	VMOVDQU64 Z2, 4224(R14)
+	VMOVDQU64 Z3, 4288(R14)
+	VMOVDQU64 Z4, 4352(R14)
+	VMOVDQU64 Z5, 4416(R14)
+	VMOVDQU64 Z6, 4480(R14)
+	VMOVDQU64 Z7, 4544(R14)
+	TESTQ AX, AX
+	JZ near_295
+	CMPQ blockCall_halved(BX), $0
+	JNE half_298
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	ADDQ $288, AX
+	JMP near_295
+half_298:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $144, AX
+near_295:
+	ADDQ $256, SI
+	DECQ 6344(R14)
+	JNZ weights_297
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_296
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_297
+	XORL AX, AX
+	JMP weights_297
+weightsPanel_296:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_299
+	ADDQ SI, AX
+near_299:
+weights_297:
+unpacked_294:
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x7e // TILESTORED T0, 0(R14)(R15*2)
+step_300:
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x8c; BYTE $0x7e; BYTE $0x00; BYTE $0x04; BYTE $0x00; BYTE $0x00 // TILESTORED T1, 1024(R14)(R15*2)
+	VPMOVZXWD (DX), Z8
+	VPSLLD $16, Z8, Z8
+	ADDQ $32, DX
+	VPSUBD (R10), Z13, Z0
+	VMOVDQU64 Z0, 6144(R14)
+	VPADDD (R14), Z12, Z0
+	VADDPS.BCST 6144(R14), Z0, Z0
+	VMULPS.BCST (R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z16
+	VPADDD 64(R14), Z12, Z1
+	VADDPS.BCST 6148(R14), Z1, Z1
+	VMULPS.BCST 4(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z17
+	VPADDD 128(R14), Z12, Z2
+	VADDPS.BCST 6152(R14), Z2, Z2
+	VMULPS.BCST 8(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z18
+	VPADDD 192(R14), Z12, Z3
+	VADDPS.BCST 6156(R14), Z3, Z3
+	VMULPS.BCST 12(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z19
+	DECQ 6368(R14)
+	JLT fed_309
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x7e; BYTE $0x00; BYTE $0x16; BYTE $0x00; BYTE $0x00 // TILELOADD 5632(R14)(R15*2), T7
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T5
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd8 // TILEZERO T3
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5e; BYTE $0xdd // TDPBSUD T7, T5, T3
+	ADDQ R12, R8
+	DECQ 6376(R14)
+	JNZ fed_309
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_309
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_309:
+	DECQ 6336(R14)
+	JLT unpacked_310
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VPSHUFB Z0, Z9, Z0
+	VPSHUFB Z1, Z9, Z1
+	VPSHUFB Z2, Z9, Z2
+	VPSHUFB Z3, Z9, Z3
+	VPSHUFB Z4, Z9, Z4
+	VPSHUFB Z5, Z9, Z5
+	VPSHUFB Z6, Z9, Z6
+	VPSHUFB Z7, Z9, Z7
+	VMOVDQU64 Z0, 4608(R14)
+	VMOVDQU64 Z1, 4672(R14)
+	VMOVDQU64 Z2, 4736(R14)
+	VMOVDQU64 Z3, 4800(R14)
+	VMOVDQU64 Z4, 4864(R14)
+	VMOVDQU64 Z5, 4928(R14)
+	VMOVDQU64 Z6, 4992(R14)
+	VMOVDQU64 Z7, 5056(R14)
+	TESTQ AX, AX
+	JZ near_311
+	CMPQ blockCall_halved(BX), $0
+	JNE half_314
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	ADDQ $288, AX
+	JMP near_311
+half_314:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $144, AX
+near_311:
+	ADDQ $256, SI
+	DECQ 6344(R14)
+	JNZ weights_313
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_312
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_313
+	XORL AX, AX
+	JMP weights_313
+weightsPanel_312:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_315
+	ADDQ SI, AX
+near_315:
+weights_313:
+unpacked_310:
+	CMPQ blockCall_rows(BX), $4
+	JLE step_300_rows
+	VPADDD 256(R14), Z12, Z0
+	VADDPS.BCST 6160(R14), Z0, Z0
+	VMULPS.BCST 16(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z20
+	VPADDD 320(R14), Z12, Z1
+	VADDPS.BCST 6164(R14), Z1, Z1
+	VMULPS.BCST 20(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z21
+	VPADDD 384(R14), Z12, Z2
+	VADDPS.BCST 6168(R14), Z2, Z2
+	VMULPS.BCST 24(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z22
+	VPADDD 448(R14), Z12, Z3
+	VADDPS.BCST 6172(R14), Z3, Z3
+	VMULPS.BCST 28(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z23
+	CMPQ blockCall_rows(BX), $8
+	JLE step_300_rows
+	VPADDD 512(R14), Z12, Z0
+	VADDPS.BCST 6176(R14), Z0, Z0
+	VMULPS.BCST 32(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z24
+	VPADDD 576(R14), Z12, Z1
+	VADDPS.BCST 6180(R14), Z1, Z1
+	VMULPS.BCST 36(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z25
+	VPADDD 640(R14), Z12, Z2
+	VADDPS.BCST 6184(R14), Z2, Z2
+	VMULPS.BCST 40(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z26
+	VPADDD 704(R14), Z12, Z3
+	VADDPS.BCST 6188(R14), Z3, Z3
+	VMULPS.BCST 44(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z27
+	CMPQ blockCall_rows(BX), $12
+	JLE step_300_rows
+	VPADDD 768(R14), Z12, Z0
+	VADDPS.BCST 6192(R14), Z0, Z0
+	VMULPS.BCST 48(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z28
+	VPADDD 832(R14), Z12, Z1
+	VADDPS.BCST 6196(R14), Z1, Z1
+	VMULPS.BCST 52(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z29
+	VPADDD 896(R14), Z12, Z2
+	VADDPS.BCST 6200(R14), Z2, Z2
+	VMULPS.BCST 56(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z30
+	VPADDD 960(R14), Z12, Z3
+	VADDPS.BCST 6204(R14), Z3, Z3
+	VMULPS.BCST 60(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z31
+step_300_rows:
+	ADDQ R13, R9
+	ADDQ R13, R10
+	DECQ CX
+	JZ end_301
+step_302:
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x14; BYTE $0x7e // TILESTORED T2, 0(R14)(R15*2)
+	VPMOVZXWD (DX), Z8
+	VPSLLD $16, Z8, Z8
+	ADDQ $32, DX
+	VPSUBD (R10), Z13, Z0
+	VMOVDQU64 Z0, 6144(R14)
+	VPADDD 1024(R14), Z12, Z0
+	VADDPS.BCST 6144(R14), Z0, Z0
+	VMULPS.BCST (R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z16
+	VPADDD 1088(R14), Z12, Z1
+	VADDPS.BCST 6148(R14), Z1, Z1
+	VMULPS.BCST 4(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z17
+	VPADDD 1152(R14), Z12, Z2
+	VADDPS.BCST 6152(R14), Z2, Z2
+	VMULPS.BCST 8(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z18
+	VPADDD 1216(R14), Z12, Z3
+	VADDPS.BCST 6156(R14), Z3, Z3
+	VMULPS.BCST 12(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z19
+	DECQ 6368(R14)
+	JLT fed_316
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xb4; BYTE $0x7e; BYTE $0x00; BYTE $0x10; BYTE $0x00; BYTE $0x00 // TILELOADD 4096(R14)(R15*2), T6
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5e; BYTE $0xc4 // TDPBSUD T6, T4, T0
+	ADDQ R12, R8
+	DECQ 6376(R14)
+	JNZ fed_316
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_316
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_316:
+	DECQ 6336(R14)
+	JLT unpacked_317
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VPSHUFB Z0, Z9, Z0
+	VPSHUFB Z1, Z9, Z1
+	VPSHUFB Z2, Z9, Z2
+	VPSHUFB Z3, Z9, Z3
+	VPSHUFB Z4, Z9, Z4
+	VPSHUFB Z5, Z9, Z5
+	VPSHUFB Z6, Z9, Z6
+	VPSHUFB Z7, Z9, Z7
+	VMOVDQU64 Z0, 5120(R14)
+	VMOVDQU64 Z1, 5184(R14)
+	VMOVDQU64 Z2, 5248(R14)
+	VMOVDQU64 Z3, 5312(R14)
+	VMOVDQU64 Z4, 5376(R14)
+	VMOVDQU64 Z5, 5440(R14)
+	VMOVDQU64 Z6, 5504(R14)
+	VMOVDQU64 Z7, 5568(R14)
+	TESTQ AX, AX
+	JZ near_318
+	CMPQ blockCall_halved(BX), $0
+	JNE half_321
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	ADDQ $288, AX
+	JMP near_318
+half_321:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $144, AX
+near_318:
+	ADDQ $256, SI
+	DECQ 6344(R14)
+	JNZ weights_320
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_319
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_320
+	XORL AX, AX
+	JMP weights_320
+weightsPanel_319:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_322
+	ADDQ SI, AX
+near_322:
+weights_320:
+unpacked_317:
+	CMPQ blockCall_rows(BX), $4
+	JLE step_302_rows
+	VPADDD 1280(R14), Z12, Z0
+	VADDPS.BCST 6160(R14), Z0, Z0
+	VMULPS.BCST 16(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z20
+	VPADDD 1344(R14), Z12, Z1
+	VADDPS.BCST 6164(R14), Z1, Z1
+	VMULPS.BCST 20(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z21
+	VPADDD 1408(R14), Z12, Z2
+	VADDPS.BCST 6168(R14), Z2, Z2
+	VMULPS.BCST 24(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z22
+	VPADDD 1472(R14), Z12, Z3
+	VADDPS.BCST 6172(R14), Z3, Z3
+	VMULPS.BCST 28(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z23
+	CMPQ blockCall_rows(BX), $8
+	JLE step_302_rows
+	VPADDD 1536(R14), Z12, Z0
+	VADDPS.BCST 6176(R14), Z0, Z0
+	VMULPS.BCST 32(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z24
+	VPADDD 1600(R14), Z12, Z1
+	VADDPS.BCST 6180(R14), Z1, Z1
+	VMULPS.BCST 36(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z25
+	VPADDD 1664(R14), Z12, Z2
+	VADDPS.BCST 6184(R14), Z2, Z2
+	VMULPS.BCST 40(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z26
+	VPADDD 1728(R14), Z12, Z3
+	VADDPS.BCST 6188(R14), Z3, Z3
+	VMULPS.BCST 44(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z27
+	CMPQ blockCall_rows(BX), $12
+	JLE step_302_rows
+	VPADDD 1792(R14), Z12, Z0
+	VADDPS.BCST 6192(R14), Z0, Z0
+	VMULPS.BCST 48(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z28
+	VPADDD 1856(R14), Z12, Z1
+	VADDPS.BCST 6196(R14), Z1, Z1
+	VMULPS.BCST 52(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z29
+	VPADDD 1920(R14), Z12, Z2
+	VADDPS.BCST 6200(R14), Z2, Z2
+	VMULPS.BCST 56(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z30
+	VPADDD 1984(R14), Z12, Z3
+	VADDPS.BCST 6204(R14), Z3, Z3
+	VMULPS.BCST 60(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z31
+step_302_rows:
+	ADDQ R13, R9
+	ADDQ R13, R10
+	DECQ CX
+	JZ end_303
+step_304:
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x9c; BYTE $0x7e; BYTE $0x00; BYTE $0x04; BYTE $0x00; BYTE $0x00 // TILESTORED T3, 1024(R14)(R15*2)
+	VPMOVZXWD (DX), Z8
+	VPSLLD $16, Z8, Z8
+	ADDQ $32, DX
+	VPSUBD (R10), Z13, Z0
+	VMOVDQU64 Z0, 6144(R14)
+	VPADDD (R14), Z12, Z0
+	VADDPS.BCST 6144(R14), Z0, Z0
+	VMULPS.BCST (R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z16
+	VPADDD 64(R14), Z12, Z1
+	VADDPS.BCST 6148(R14), Z1, Z1
+	VMULPS.BCST 4(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z17
+	VPADDD 128(R14), Z12, Z2
+	VADDPS.BCST 6152(R14), Z2, Z2
+	VMULPS.BCST 8(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z18
+	VPADDD 192(R14), Z12, Z3
+	VADDPS.BCST 6156(R14), Z3, Z3
+	VMULPS.BCST 12(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z19
+	DECQ 6368(R14)
+	JLT fed_323
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x7e; BYTE $0x00; BYTE $0x12; BYTE $0x00; BYTE $0x00 // TILELOADD 4608(R14)(R15*2), T7
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T5
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5e; BYTE $0xcd // TDPBSUD T7, T5, T1
+	ADDQ R12, R8
+	DECQ 6376(R14)
+	JNZ fed_323
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_323
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_323:
+	DECQ 6336(R14)
+	JLT unpacked_324
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VPSHUFB Z0, Z9, Z0
+	VPSHUFB Z1, Z9, Z1
+	VPSHUFB Z2, Z9, Z2
+	VPSHUFB Z3, Z9, Z3
+	VPSHUFB Z4, Z9, Z4
+	VPSHUFB Z5, Z9, Z5
+	VPSHUFB Z6, Z9, Z6
+	VPSHUFB Z7, Z9, Z7
+	VMOVDQU64 Z0, 5632(R14)
+	VMOVDQU64 Z1, 5696(R14)
+	VMOVDQU64 Z2, 5760(R14)
+	VMOVDQU64 Z3, 5824(R14)
+	VMOVDQU64 Z4, 5888(R14)
+	VMOVDQU64 Z5, 5952(R14)
+	VMOVDQU64 Z6, 6016(R14)
+	VMOVDQU64 Z7, 6080(R14)
+	TESTQ AX, AX
+	JZ near_325
+	CMPQ blockCall_halved(BX), $0
+	JNE half_328
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	ADDQ $288, AX
+	JMP near_325
+half_328:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $144, AX
+near_325:
+	ADDQ $256, SI
+	DECQ 6344(R14)
+	JNZ weights_327
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_326
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_327
+	XORL AX, AX
+	JMP weights_327
+weightsPanel_326:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_329
+	ADDQ SI, AX
+near_329:
+weights_327:
+unpacked_324:
+	CMPQ blockCall_rows(BX), $4
+	JLE step_304_rows
+	VPADDD 256(R14), Z12, Z0
+	VADDPS.BCST 6160(R14), Z0, Z0
+	VMULPS.BCST 16(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z20
+	VPADDD 320(R14), Z12, Z1
+	VADDPS.BCST 6164(R14), Z1, Z1
+	VMULPS.BCST 20(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z21
+	VPADDD 384(R14), Z12, Z2
+	VADDPS.BCST 6168(R14), Z2, Z2
+	VMULPS.BCST 24(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z22
+	VPADDD 448(R14), Z12, Z3
+	VADDPS.BCST 6172(R14), Z3, Z3
+	VMULPS.BCST 28(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z23
+	CMPQ blockCall_rows(BX), $8
+	JLE step_304_rows
+	VPADDD 512(R14), Z12, Z0
+	VADDPS.BCST 6176(R14), Z0, Z0
+	VMULPS.BCST 32(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z24
+	VPADDD 576(R14), Z12, Z1
+	VADDPS.BCST 6180(R14), Z1, Z1
+	VMULPS.BCST 36(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z25
+	VPADDD 640(R14), Z12, Z2
+	VADDPS.BCST 6184(R14), Z2, Z2
+	VMULPS.BCST 40(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z26
+	VPADDD 704(R14), Z12, Z3
+	VADDPS.BCST 6188(R14), Z3, Z3
+	VMULPS.BCST 44(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z27
+	CMPQ blockCall_rows(BX), $12
+	JLE step_304_rows
+	VPADDD 768(R14), Z12, Z0
+	VADDPS.BCST 6192(R14), Z0, Z0
+	VMULPS.BCST 48(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z28
+	VPADDD 832(R14), Z12, Z1
+	VADDPS.BCST 6196(R14), Z1, Z1
+	VMULPS.BCST 52(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z29
+	VPADDD 896(R14), Z12, Z2
+	VADDPS.BCST 6200(R14), Z2, Z2
+	VMULPS.BCST 56(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z30
+	VPADDD 960(R14), Z12, Z3
+	VADDPS.BCST 6204(R14), Z3, Z3
+	VMULPS.BCST 60(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z31
+step_304_rows:
+	ADDQ R13, R9
+	ADDQ R13, R10
+	DECQ CX
+	JZ end_305
+step_306:
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x7e // TILESTORED T0, 0(R14)(R15*2)
+	VPMOVZXWD (DX), Z8
+	VPSLLD $16, Z8, Z8
+	ADDQ $32, DX
+	VPSUBD (R10), Z13, Z0
+	VMOVDQU64 Z0, 6144(R14)
+	VPADDD 1024(R14), Z12, Z0
+	VADDPS.BCST 6144(R14), Z0, Z0
+	VMULPS.BCST (R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z16
+	VPADDD 1088(R14), Z12, Z1
+	VADDPS.BCST 6148(R14), Z1, Z1
+	VMULPS.BCST 4(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z17
+	VPADDD 1152(R14), Z12, Z2
+	VADDPS.BCST 6152(R14), Z2, Z2
+	VMULPS.BCST 8(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z18
+	VPADDD 1216(R14), Z12, Z3
+	VADDPS.BCST 6156(R14), Z3, Z3
+	VMULPS.BCST 12(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z19
+	DECQ 6368(R14)
+	JLT fed_330
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xb4; BYTE $0x7e; BYTE $0x00; BYTE $0x14; BYTE $0x00; BYTE $0x00 // TILELOADD 5120(R14)(R15*2), T6
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd0 // TILEZERO T2
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5e; BYTE $0xd4 // TDPBSUD T6, T4, T2
+	ADDQ R12, R8
+	DECQ 6376(R14)
+	JNZ fed_330
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_330
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_330:
+	DECQ 6336(R14)
+	JLT unpacked_331
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VPSHUFB Z0, Z9, Z0
+	VPSHUFB Z1, Z9, Z1
+	VPSHUFB Z2, Z9, Z2
+	VPSHUFB Z3, Z9, Z3
+	VPSHUFB Z4, Z9, Z4
+	VPSHUFB Z5, Z9, Z5
+	VPSHUFB Z6, Z9, Z6
+	VPSHUFB Z7, Z9, Z7
+	VMOVDQU64 Z0, 4096(R14)
+	VMOVDQU64 Z1, 4160(R14)
+	VMOVDQU64 Z2, 4224(R14)
+	VMOVDQU64 Z3, 4288(R14)
+	VMOVDQU64 Z4, 4352(R14)
+	VMOVDQU64 Z5, 4416(R14)
+	VMOVDQU64 Z6, 4480(R14)
+	VMOVDQU64 Z7, 4544(R14)
+	TESTQ AX, AX
+	JZ near_332
+	CMPQ blockCall_halved(BX), $0
+	JNE half_335
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	ADDQ $288, AX
+	JMP near_332
+half_335:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $144, AX
+near_332:
+	ADDQ $256, SI
+	DECQ 6344(R14)
+	JNZ weights_334
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_333
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_334
+	XORL AX, AX
+	JMP weights_334
+weightsPanel_333:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_336
+	ADDQ SI, AX
+near_336:
+weights_334:
+unpacked_331:
+	CMPQ blockCall_rows(BX), $4
+	JLE step_306_rows
+	VPADDD 1280(R14), Z12, Z0
+	VADDPS.BCST 6160(R14), Z0, Z0
+	VMULPS.BCST 16(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z20
+	VPADDD 1344(R14), Z12, Z1
+	VADDPS.BCST 6164(R14), Z1, Z1
+	VMULPS.BCST 20(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z21
+	VPADDD 1408(R14), Z12, Z2
+	VADDPS.BCST 6168(R14), Z2, Z2
+	VMULPS.BCST 24(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z22
+	VPADDD 1472(R14), Z12, Z3
+	VADDPS.BCST 6172(R14), Z3, Z3
+	VMULPS.BCST 28(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z23
+	CMPQ blockCall_rows(BX), $8
+	JLE step_306_rows
+	VPADDD 1536(R14), Z12, Z0
+	VADDPS.BCST 6176(R14), Z0, Z0
+	VMULPS.BCST 32(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z24
+	VPADDD 1600(R14), Z12, Z1
+	VADDPS.BCST 6180(R14), Z1, Z1
+	VMULPS.BCST 36(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z25
+	VPADDD 1664(R14), Z12, Z2
+	VADDPS.BCST 6184(R14), Z2, Z2
+	VMULPS.BCST 40(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z26
+	VPADDD 1728(R14), Z12, Z3
+	VADDPS.BCST 6188(R14), Z3, Z3
+	VMULPS.BCST 44(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z27
+	CMPQ blockCall_rows(BX), $12
+	JLE step_306_rows
+	VPADDD 1792(R14), Z12, Z0
+	VADDPS.BCST 6192(R14), Z0, Z0
+	VMULPS.BCST 48(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z28
+	VPADDD 1856(R14), Z12, Z1
+	VADDPS.BCST 6196(R14), Z1, Z1
+	VMULPS.BCST 52(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z29
+	VPADDD 1920(R14), Z12, Z2
+	VADDPS.BCST 6200(R14), Z2, Z2
+	VMULPS.BCST 56(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z30
+	VPADDD 1984(R14), Z12, Z3
+	VADDPS.BCST 6204(R14), Z3, Z3
+	VMULPS.BCST 60(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z31
+step_306_rows:
+	ADDQ R13, R9
+	ADDQ R13, R10
+	DECQ CX
+	JZ end_307
+	JMP step_300
+end_301:
+	MOVQ DI, CX
+	VMOVUPS Z16, (CX)
+	CMPQ blockCall_rows(BX), $1
+	JLE end_301_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z17, (CX)
+	CMPQ blockCall_rows(BX), $2
+	JLE end_301_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z18, (CX)
+	CMPQ blockCall_rows(BX), $3
+	JLE end_301_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z19, (CX)
+	CMPQ blockCall_rows(BX), $4
+	JLE end_301_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z20, (CX)
+	CMPQ blockCall_rows(BX), $5
+	JLE end_301_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z21, (CX)
+	CMPQ blockCall_rows(BX), $6
+	JLE end_301_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z22, (CX)
+	CMPQ blockCall_rows(BX), $7
+	JLE end_301_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z23, (CX)
+	CMPQ blockCall_rows(BX), $8
+	JLE end_301_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z24, (CX)
+	CMPQ blockCall_rows(BX), $9
+	JLE end_301_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z25, (CX)
+	CMPQ blockCall_rows(BX), $10
+	JLE end_301_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z26, (CX)
+	CMPQ blockCall_rows(BX), $11
+	JLE end_301_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z27, (CX)
+	CMPQ blockCall_rows(BX), $12
+	JLE end_301_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z28, (CX)
+	CMPQ blockCall_rows(BX), $13
+	JLE end_301_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z29, (CX)
+	CMPQ blockCall_rows(BX), $14
+	JLE end_301_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z30, (CX)
+	CMPQ blockCall_rows(BX), $15
+	JLE end_301_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z31, (CX)
+end_301_written:
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	VPXORD Z24, Z24, Z24
+	VPXORD Z25, Z25, Z25
+	VPXORD Z26, Z26, Z26
+	VPXORD Z27, Z27, Z27
+	VPXORD Z28, Z28, Z28
+	VPXORD Z29, Z29, Z29
+	VPXORD Z30, Z30, Z30
+	VPXORD Z31, Z31, Z31
+	MOVQ blockCall_blocks(BX), CX
+	DECQ 6392(R14)
+	JZ end_301_panel
+	ADDQ blockCall_dstTile(BX), DI
+	SUBQ blockCall_scalesBack(BX), DX
+	JMP step_302
+end_301_panel:
+	DECQ 6400(R14)
+	JZ done_308
+	ADDQ $64, 6408(R14)
+	MOVQ 6408(R14), DI
+	ADDQ blockCall_scalesGap(BX), DX
+	MOVQ blockCall_scale(BX), R9
+	MOVQ blockCall_offset(BX), R10
+	MOVQ blockCall_sum(BX), R11
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6392(R14)
+	JMP step_302
+end_303:
+	MOVQ DI, CX
+	VMOVUPS Z16, (CX)
+	CMPQ blockCall_rows(BX), $1
+	JLE end_303_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z17, (CX)
+	CMPQ blockCall_rows(BX), $2
+	JLE end_303_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z18, (CX)
+	CMPQ blockCall_rows(BX), $3
+	JLE end_303_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z19, (CX)
+	CMPQ blockCall_rows(BX), $4
+	JLE end_303_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z20, (CX)
+	CMPQ blockCall_rows(BX), $5
+	JLE end_303_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z21, (CX)
+	CMPQ blockCall_rows(BX), $6
+	JLE end_303_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z22, (CX)
+	CMPQ blockCall_rows(BX), $7
+	JLE end_303_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z23, (CX)
+	CMPQ blockCall_rows(BX), $8
+	JLE end_303_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z24, (CX)
+	CMPQ blockCall_rows(BX), $9
+	JLE end_303_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z25, (CX)
+	CMPQ blockCall_rows(BX), $10
+	JLE end_303_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z26, (CX)
+	CMPQ blockCall_rows(BX), $11
+	JLE end_303_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z27, (CX)
+	CMPQ blockCall_rows(BX), $12
+	JLE end_303_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z28, (CX)
+	CMPQ blockCall_rows(BX), $13
+	JLE end_303_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z29, (CX)
+	CMPQ blockCall_rows(BX), $14
+	JLE end_303_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z30, (CX)
+	CMPQ blockCall_rows(BX), $15
+	JLE end_303_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z31, (CX)
+end_303_written:
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	VPXORD Z24, Z24, Z24
+	VPXORD Z25, Z25, Z25
+	VPXORD Z26, Z26, Z26
+	VPXORD Z27, Z27, Z27
+	VPXORD Z28, Z28, Z28
+	VPXORD Z29, Z29, Z29
+	VPXORD Z30, Z30, Z30
+	VPXORD Z31, Z31, Z31
+	MOVQ blockCall_blocks(BX), CX
+	DECQ 6392(R14)
+	JZ end_303_panel
+	ADDQ blockCall_dstTile(BX), DI
+	SUBQ blockCall_scalesBack(BX), DX
+	JMP step_304
+end_303_panel:
+	DECQ 6400(R14)
+	JZ done_308
+	ADDQ $64, 6408(R14)
+	MOVQ 6408(R14), DI
+	ADDQ blockCall_scalesGap(BX), DX
+	MOVQ blockCall_scale(BX), R9
+	MOVQ blockCall_offset(BX), R10
+	MOVQ blockCall_sum(BX), R11
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6392(R14)
+	JMP step_304
+end_305:
+	MOVQ DI, CX
+	VMOVUPS Z16, (CX)
+	CMPQ blockCall_rows(BX), $1
+	JLE end_305_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z17, (CX)
+	CMPQ blockCall_rows(BX), $2
+	JLE end_305_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z18, (CX)
+	CMPQ blockCall_rows(BX), $3
+	JLE end_305_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z19, (CX)
+	CMPQ blockCall_rows(BX), $4
+	JLE end_305_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z20, (CX)
+	CMPQ blockCall_rows(BX), $5
+	JLE end_305_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z21, (CX)
+	CMPQ blockCall_rows(BX), $6
+	JLE end_305_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z22, (CX)
+	CMPQ blockCall_rows(BX), $7
+	JLE end_305_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z23, (CX)
+	CMPQ blockCall_rows(BX), $8
+	JLE end_305_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z24, (CX)
+	CMPQ blockCall_rows(BX), $9
+	JLE end_305_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z25, (CX)
+	CMPQ blockCall_rows(BX), $10
+	JLE end_305_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z26, (CX)
+	CMPQ blockCall_rows(BX), $11
+	JLE end_305_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z27, (CX)
+	CMPQ blockCall_rows(BX), $12
+	JLE end_305_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z28, (CX)
+	CMPQ blockCall_rows(BX), $13
+	JLE end_305_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z29, (CX)
+	CMPQ blockCall_rows(BX), $14
+	JLE end_305_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z30, (CX)
+	CMPQ blockCall_rows(BX), $15
+	JLE end_305_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z31, (CX)
+end_305_written:
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	VPXORD Z24, Z24, Z24
+	VPXORD Z25, Z25, Z25
+	VPXORD Z26, Z26, Z26
+	VPXORD Z27, Z27, Z27
+	VPXORD Z28, Z28, Z28
+	VPXORD Z29, Z29, Z29
+	VPXORD Z30, Z30, Z30
+	VPXORD Z31, Z31, Z31
+	MOVQ blockCall_blocks(BX), CX
+	DECQ 6392(R14)
+	JZ end_305_panel
+	ADDQ blockCall_dstTile(BX), DI
+	SUBQ blockCall_scalesBack(BX), DX
+	JMP step_306
+end_305_panel:
+	DECQ 6400(R14)
+	JZ done_308
+	ADDQ $64, 6408(R14)
+	MOVQ 6408(R14), DI
+	ADDQ blockCall_scalesGap(BX), DX
+	MOVQ blockCall_scale(BX), R9
+	MOVQ blockCall_offset(BX), R10
+	MOVQ blockCall_sum(BX), R11
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6392(R14)
+	JMP step_306
+end_307:
+	MOVQ DI, CX
+	VMOVUPS Z16, (CX)
+	CMPQ blockCall_rows(BX), $1
+	JLE end_307_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z17, (CX)
+	CMPQ blockCall_rows(BX), $2
+	JLE end_307_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z18, (CX)
+	CMPQ blockCall_rows(BX), $3
+	JLE end_307_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z19, (CX)
+	CMPQ blockCall_rows(BX), $4
+	JLE end_307_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z20, (CX)
+	CMPQ blockCall_rows(BX), $5
+	JLE end_307_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z21, (CX)
+	CMPQ blockCall_rows(BX), $6
+	JLE end_307_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z22, (CX)
+	CMPQ blockCall_rows(BX), $7
+	JLE end_307_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z23, (CX)
+	CMPQ blockCall_rows(BX), $8
+	JLE end_307_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z24, (CX)
+	CMPQ blockCall_rows(BX), $9
+	JLE end_307_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z25, (CX)
+	CMPQ blockCall_rows(BX), $10
+	JLE end_307_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z26, (CX)
+	CMPQ blockCall_rows(BX), $11
+	JLE end_307_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z27, (CX)
+	CMPQ blockCall_rows(BX), $12
+	JLE end_307_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z28, (CX)
+	CMPQ blockCall_rows(BX), $13
+	JLE end_307_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z29, (CX)
+	CMPQ blockCall_rows(BX), $14
+	JLE end_307_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z30, (CX)
+	CMPQ blockCall_rows(BX), $15
+	JLE end_307_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z31, (CX)
+end_307_written:
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	VPXORD Z24, Z24, Z24
+	VPXORD Z25, Z25, Z25
+	VPXORD Z26, Z26, Z26
+	VPXORD Z27, Z27, Z27
+	VPXORD Z28, Z28, Z28
+	VPXORD Z29, Z29, Z29
+	VPXORD Z30, Z30, Z30
+	VPXORD Z31, Z31, Z31
+	MOVQ blockCall_blocks(BX), CX
+	DECQ 6392(R14)
+	JZ end_307_panel
+	ADDQ blockCall_dstTile(BX), DI
+	SUBQ blockCall_scalesBack(BX), DX
+	JMP step_300
+end_307_panel:
+	DECQ 6400(R14)
+	JZ done_308
+	ADDQ $64, 6408(R14)
+	MOVQ 6408(R14), DI
+	ADDQ blockCall_scalesGap(BX), DX
+	MOVQ blockCall_scale(BX), R9
+	MOVQ blockCall_offset(BX), R10
+	MOVQ blockCall_sum(BX), R11
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6392(R14)
+	JMP step_300
+done_308:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0xc0 // TILERELEASE
+	VZEROUPPER
+	RET
+
+// blocksQ8MinAMX multiplies c.rows rows of each of c.tiles tiles with c.panels panels (docs/arithmetic.md §5).
+// func blocksQ8MinAMX(c *blockCall)
+TEXT ·blocksQ8MinAMX(SB), 0, $6528-8
+	MOVQ c+0(FP), BX
+	LEAQ 63(SP), R14
+	ANDQ $-64, R14
+	MOVQ blockCall_blocks(BX), CX
+	MOVQ CX, 6376(R14)
+	MOVQ CX, 6344(R14)
+	MOVQ blockCall_panels(BX), AX
+	MOVQ AX, 6400(R14)
+	IMULQ blockCall_tiles(BX), AX
+	IMULQ CX, AX
+	MOVQ AX, 6368(R14)
+	MOVQ AX, 6336(R14)
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVL $1262485504, AX
+	VPBROADCASTD AX, Z12
+	MOVL $3409969152, AX
+	VPBROADCASTD AX, Z13
+	MOVQ blockCall_dst(BX), DI
+	MOVQ DI, 6408(R14)
+	MOVQ blockCall_numbers(BX), SI
+	MOVQ blockCall_scales(BX), DX
+	MOVQ blockCall_height(BX), R13
+	SHLQ $2, R13
+	MOVQ R13, R12
+	SHLQ $3, R12
+	MOVQ $32, R15
+	MOVQ blockCall_q(BX), R8
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	VPXORD Z24, Z24, Z24
+	VPXORD Z25, Z25, Z25
+	VPXORD Z26, Z26, Z26
+	VPXORD Z27, Z27, Z27
+	VPXORD Z28, Z28, Z28
+	VPXORD Z29, Z29, Z29
+	VPXORD Z30, Z30, Z30
+	VPXORD Z31, Z31, Z31
+	MOVQ blockCall_scale(BX), R9
+	MOVQ blockCall_offset(BX), R10
+	MOVQ blockCall_sum(BX), R11
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6392(R14)
+	VPXORD Z0, Z0, Z0
+	VMOVDQU64 Z0, 6272(R14)
+	MOVB $1, 6272(R14)
+	MOVQ $0x0040004000400040, AX
+	MOVQ AX, 6288(R14)
+	MOVQ $0x0040004000200020, AX
+	MOVQ AX, 6296(R14)
+	MOVQ $0x0000010101010101, AX
+	IMULQ blockCall_rows(BX), AX
+	MOVQ AX, 6320(R14)
+	MOVW $0x0808, 6326(R14)
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x78; BYTE $0x49; BYTE $0x84; BYTE $0x26; BYTE $0x80; BYTE $0x18; BYTE $0x00; BYTE $0x00 // LDTILECFG 6272(R14)
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_337
+	ADDQ SI, AX
+near_337:
+	DECQ 6368(R14)
+	JLT fed_338
+	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x7e // TILELOADD 0(SI)(R15*2), T6
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5e; BYTE $0xc4 // TDPBSUD T6, T4, T0
+	ADDQ R12, R8
+	TESTQ AX, AX
+	JZ near_339
+	CMPQ blockCall_halved(BX), $0
+	JNE half_342
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	PREFETCHT1 384(AX)
+	PREFETCHT1 448(AX)
+	PREFETCHT1 512(AX)
+	ADDQ $576, AX
+	JMP near_339
+half_342:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	ADDQ $288, AX
+near_339:
+	ADDQ $512, SI
+	DECQ 6344(R14)
+	JNZ weights_341
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_340
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_341
+	XORL AX, AX
+	JMP weights_341
+weightsPanel_340:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_343
+	ADDQ SI, AX
+near_343:
+weights_341:
+	DECQ 6376(R14)
+	JNZ fed_338
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_338
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_338:
+	DECQ 6368(R14)
+	JLT fed_344
+	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x7e // TILELOADD 0(SI)(R15*2), T7
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T5
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5e; BYTE $0xcd // TDPBSUD T7, T5, T1
+	ADDQ R12, R8
+	TESTQ AX, AX
+	JZ near_345
+	CMPQ blockCall_halved(BX), $0
+	JNE half_348
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	PREFETCHT1 384(AX)
+	PREFETCHT1 448(AX)
+	PREFETCHT1 512(AX)
+	ADDQ $576, AX
+	JMP near_345
+half_348:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	ADDQ $288, AX
+near_345:
+	ADDQ $512, SI
+	DECQ 6344(R14)
+	JNZ weights_347
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_346
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_347
+	XORL AX, AX
+	JMP weights_347
+weightsPanel_346:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_349
+	ADDQ SI, AX
+near_349:
+weights_347:
+	DECQ 6376(R14)
+	JNZ fed_344
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_344
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_344:
+	DECQ 6368(R14)
+	JLT fed_350
+	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x7e // TILELOADD 0(SI)(R15*2), T6
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd0 // TILEZERO T2
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5e; BYTE $0xd4 // TDPBSUD T6, T4, T2
+	ADDQ R12, R8
+	TESTQ AX, AX
+	JZ near_351
+	CMPQ blockCall_halved(BX), $0
+	JNE half_354
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	PREFETCHT1 384(AX)
+	PREFETCHT1 448(AX)
+	PREFETCHT1 512(AX)
+	ADDQ $576, AX
+	JMP near_351
+half_354:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	ADDQ $288, AX
+near_351:
+	ADDQ $512, SI
+	DECQ 6344(R14)
+	JNZ weights_353
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_352
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_353
+	XORL AX, AX
+	JMP weights_353
+weightsPanel_352:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_355
+	ADDQ SI, AX
+near_355:
+weights_353:
+	DECQ 6376(R14)
+	JNZ fed_350
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_350
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_350:
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x7e // TILESTORED T0, 0(R14)(R15*2)
+step_356:
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x8c; BYTE $0x7e; BYTE $0x00; BYTE $0x04; BYTE $0x00; BYTE $0x00 // TILESTORED T1, 1024(R14)(R15*2)
+	VCVTPH2PS (DX), Z8
+	VCVTPH2PS 32(DX), Z9
+	ADDQ $64, DX
+	VPADDD (R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST (R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z16
+	VFMADD231PS.BCST (R11), Z9, Z16
+	VPADDD 64(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 4(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z17
+	VFMADD231PS.BCST 4(R11), Z9, Z17
+	VPADDD 128(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 8(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z18
+	VFMADD231PS.BCST 8(R11), Z9, Z18
+	VPADDD 192(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 12(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z19
+	VFMADD231PS.BCST 12(R11), Z9, Z19
+	DECQ 6368(R14)
+	JLT fed_365
+	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x7e // TILELOADD 0(SI)(R15*2), T7
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T5
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd8 // TILEZERO T3
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5e; BYTE $0xdd // TDPBSUD T7, T5, T3
+	ADDQ R12, R8
+	TESTQ AX, AX
+	JZ near_366
+	CMPQ blockCall_halved(BX), $0
+	JNE half_369
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	PREFETCHT1 384(AX)
+	PREFETCHT1 448(AX)
+	PREFETCHT1 512(AX)
+	ADDQ $576, AX
+	JMP near_366
+half_369:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	ADDQ $288, AX
+near_366:
+	ADDQ $512, SI
+	DECQ 6344(R14)
+	JNZ weights_368
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_367
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_368
+	XORL AX, AX
+	JMP weights_368
+weightsPanel_367:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_370
+	ADDQ SI, AX
+near_370:
+weights_368:
+	DECQ 6376(R14)
+	JNZ fed_365
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_365
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_365:
+	CMPQ blockCall_rows(BX), $4
+	JLE step_356_rows
+	VPADDD 256(R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST 16(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z20
+	VFMADD231PS.BCST 16(R11), Z9, Z20
+	VPADDD 320(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 20(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z21
+	VFMADD231PS.BCST 20(R11), Z9, Z21
+	VPADDD 384(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 24(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z22
+	VFMADD231PS.BCST 24(R11), Z9, Z22
+	VPADDD 448(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 28(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z23
+	VFMADD231PS.BCST 28(R11), Z9, Z23
+	CMPQ blockCall_rows(BX), $8
+	JLE step_356_rows
+	VPADDD 512(R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST 32(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z24
+	VFMADD231PS.BCST 32(R11), Z9, Z24
+	VPADDD 576(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 36(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z25
+	VFMADD231PS.BCST 36(R11), Z9, Z25
+	VPADDD 640(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 40(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z26
+	VFMADD231PS.BCST 40(R11), Z9, Z26
+	VPADDD 704(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 44(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z27
+	VFMADD231PS.BCST 44(R11), Z9, Z27
+	CMPQ blockCall_rows(BX), $12
+	JLE step_356_rows
+	VPADDD 768(R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST 48(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z28
+	VFMADD231PS.BCST 48(R11), Z9, Z28
+	VPADDD 832(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 52(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z29
+	VFMADD231PS.BCST 52(R11), Z9, Z29
+	VPADDD 896(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 56(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z30
+	VFMADD231PS.BCST 56(R11), Z9, Z30
+	VPADDD 960(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 60(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z31
+	VFMADD231PS.BCST 60(R11), Z9, Z31
+step_356_rows:
+	ADDQ R13, R9
+	ADDQ R13, R11
+	DECQ CX
+	JZ end_357
+step_358:
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x14; BYTE $0x7e // TILESTORED T2, 0(R14)(R15*2)
+	VCVTPH2PS (DX), Z8
+	VCVTPH2PS 32(DX), Z9
+	ADDQ $64, DX
+	VPADDD 1024(R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST (R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z16
+	VFMADD231PS.BCST (R11), Z9, Z16
+	VPADDD 1088(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 4(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z17
+	VFMADD231PS.BCST 4(R11), Z9, Z17
+	VPADDD 1152(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 8(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z18
+	VFMADD231PS.BCST 8(R11), Z9, Z18
+	VPADDD 1216(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 12(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z19
+	VFMADD231PS.BCST 12(R11), Z9, Z19
+	DECQ 6368(R14)
+	JLT fed_371
+	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x7e // TILELOADD 0(SI)(R15*2), T6
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5e; BYTE $0xc4 // TDPBSUD T6, T4, T0
+	ADDQ R12, R8
+	TESTQ AX, AX
+	JZ near_372
+	CMPQ blockCall_halved(BX), $0
+	JNE half_375
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	PREFETCHT1 384(AX)
+	PREFETCHT1 448(AX)
+	PREFETCHT1 512(AX)
+	ADDQ $576, AX
+	JMP near_372
+half_375:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	ADDQ $288, AX
+near_372:
+	ADDQ $512, SI
+	DECQ 6344(R14)
+	JNZ weights_374
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_373
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_374
+	XORL AX, AX
+	JMP weights_374
+weightsPanel_373:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_376
+	ADDQ SI, AX
+near_376:
+weights_374:
+	DECQ 6376(R14)
+	JNZ fed_371
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_371
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_371:
+	CMPQ blockCall_rows(BX), $4
+	JLE step_358_rows
 	VPADDD 1280(R14), Z12, Z0
 	VADDPS Z13, Z0, Z0
 	VMULPS.BCST 16(R9), Z8, Z4
@@ -1657,7 +8144,7 @@ fed_76:
 	VFMADD231PS Z7, Z3, Z23
 	VFMADD231PS.BCST 28(R11), Z9, Z23
 	CMPQ blockCall_rows(BX), $8
-	JLE step_64_rows
+	JLE step_358_rows
 	VPADDD 1536(R14), Z12, Z0
 	VADDPS Z13, Z0, Z0
 	VMULPS.BCST 32(R9), Z8, Z4
@@ -1679,7 +8166,7 @@ fed_76:
 	VFMADD231PS Z7, Z3, Z27
 	VFMADD231PS.BCST 44(R11), Z9, Z27
 	CMPQ blockCall_rows(BX), $12
-	JLE step_64_rows
+	JLE step_358_rows
 	VPADDD 1792(R14), Z12, Z0
 	VADDPS Z13, Z0, Z0
 	VMULPS.BCST 48(R9), Z8, Z4
@@ -1700,12 +8187,12 @@ fed_76:
 	VMULPS.BCST 60(R9), Z8, Z7
 	VFMADD231PS Z7, Z3, Z31
 	VFMADD231PS.BCST 60(R11), Z9, Z31
-step_64_rows:
+step_358_rows:
 	ADDQ R13, R9
 	ADDQ R13, R11
 	DECQ CX
-	JZ end_65
-step_66:
+	JZ end_359
+step_360:
 	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x9c; BYTE $0x7e; BYTE $0x00; BYTE $0x04; BYTE $0x00; BYTE $0x00 // TILESTORED T3, 1024(R14)(R15*2)
 	VCVTPH2PS (DX), Z8
 	VCVTPH2PS 32(DX), Z9
@@ -1730,16 +8217,17 @@ step_66:
 	VMULPS.BCST 12(R9), Z8, Z7
 	VFMADD231PS Z7, Z3, Z19
 	VFMADD231PS.BCST 12(R11), Z9, Z19
-	DECQ 4288(R14)
-	JLT fed_81
+	DECQ 6368(R14)
+	JLT fed_377
 	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x7e // TILELOADD 0(SI)(R15*2), T7
 	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T5
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5e; BYTE $0xcd // TDPBSUD T7, T5, T1
+	ADDQ R12, R8
 	TESTQ AX, AX
-	JZ near_82
+	JZ near_378
 	CMPQ blockCall_halved(BX), $0
-	JNE half_83
+	JNE half_381
 	PREFETCHT1 (AX)
 	PREFETCHT1 64(AX)
 	PREFETCHT1 128(AX)
@@ -1750,42 +8238,50 @@ step_66:
 	PREFETCHT1 448(AX)
 	PREFETCHT1 512(AX)
 	ADDQ $576, AX
-	JMP near_82
-half_83:
+	JMP near_378
+half_381:
 	PREFETCHT1 (AX)
 	PREFETCHT1 64(AX)
 	PREFETCHT1 128(AX)
 	PREFETCHT1 192(AX)
 	PREFETCHT1 256(AX)
 	ADDQ $288, AX
-near_82:
-	ADDQ R12, R8
+near_378:
 	ADDQ $512, SI
-	DECQ 4296(R14)
-	JNZ fed_81
+	DECQ 6344(R14)
+	JNZ weights_380
 	VMOVQ blockCall_blocks(BX), X0
-	VMOVQ X0, 4296(R14)
-	DECQ 4304(R14)
-	JZ feedPanel_84
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_379
 	SUBQ blockCall_numbersBack(BX), SI
-	DECQ 4312(R14)
-	JNZ fed_81
+	DECQ 6360(R14)
+	JNZ weights_380
 	XORL AX, AX
-	JMP fed_81
-feedPanel_84:
+	JMP weights_380
+weightsPanel_379:
 	ADDQ blockCall_numbersGap(BX), SI
-	MOVQ blockCall_q(BX), R8
 	VMOVQ blockCall_tiles(BX), X0
-	VMOVQ X0, 4304(R14)
-	MOVQ $2, 4312(R14)
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
 	MOVQ blockCall_ahead(BX), AX
 	TESTQ AX, AX
-	JZ near_85
+	JZ near_382
 	ADDQ SI, AX
-near_85:
-fed_81:
+near_382:
+weights_380:
+	DECQ 6376(R14)
+	JNZ fed_377
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_377
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_377:
 	CMPQ blockCall_rows(BX), $4
-	JLE step_66_rows
+	JLE step_360_rows
 	VPADDD 256(R14), Z12, Z0
 	VADDPS Z13, Z0, Z0
 	VMULPS.BCST 16(R9), Z8, Z4
@@ -1807,7 +8303,7 @@ fed_81:
 	VFMADD231PS Z7, Z3, Z23
 	VFMADD231PS.BCST 28(R11), Z9, Z23
 	CMPQ blockCall_rows(BX), $8
-	JLE step_66_rows
+	JLE step_360_rows
 	VPADDD 512(R14), Z12, Z0
 	VADDPS Z13, Z0, Z0
 	VMULPS.BCST 32(R9), Z8, Z4
@@ -1829,7 +8325,7 @@ fed_81:
 	VFMADD231PS Z7, Z3, Z27
 	VFMADD231PS.BCST 44(R11), Z9, Z27
 	CMPQ blockCall_rows(BX), $12
-	JLE step_66_rows
+	JLE step_360_rows
 	VPADDD 768(R14), Z12, Z0
 	VADDPS Z13, Z0, Z0
 	VMULPS.BCST 48(R9), Z8, Z4
@@ -1850,12 +8346,12 @@ fed_81:
 	VMULPS.BCST 60(R9), Z8, Z7
 	VFMADD231PS Z7, Z3, Z31
 	VFMADD231PS.BCST 60(R11), Z9, Z31
-step_66_rows:
+step_360_rows:
 	ADDQ R13, R9
 	ADDQ R13, R11
 	DECQ CX
-	JZ end_67
-step_68:
+	JZ end_361
+step_362:
 	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x7e // TILESTORED T0, 0(R14)(R15*2)
 	VCVTPH2PS (DX), Z8
 	VCVTPH2PS 32(DX), Z9
@@ -1880,16 +8376,17 @@ step_68:
 	VMULPS.BCST 12(R9), Z8, Z7
 	VFMADD231PS Z7, Z3, Z19
 	VFMADD231PS.BCST 12(R11), Z9, Z19
-	DECQ 4288(R14)
-	JLT fed_86
+	DECQ 6368(R14)
+	JLT fed_383
 	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x7e // TILELOADD 0(SI)(R15*2), T6
 	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T4
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd0 // TILEZERO T2
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5e; BYTE $0xd4 // TDPBSUD T6, T4, T2
+	ADDQ R12, R8
 	TESTQ AX, AX
-	JZ near_87
+	JZ near_384
 	CMPQ blockCall_halved(BX), $0
-	JNE half_88
+	JNE half_387
 	PREFETCHT1 (AX)
 	PREFETCHT1 64(AX)
 	PREFETCHT1 128(AX)
@@ -1900,42 +8397,50 @@ step_68:
 	PREFETCHT1 448(AX)
 	PREFETCHT1 512(AX)
 	ADDQ $576, AX
-	JMP near_87
-half_88:
+	JMP near_384
+half_387:
 	PREFETCHT1 (AX)
 	PREFETCHT1 64(AX)
 	PREFETCHT1 128(AX)
 	PREFETCHT1 192(AX)
 	PREFETCHT1 256(AX)
 	ADDQ $288, AX
-near_87:
-	ADDQ R12, R8
+near_384:
 	ADDQ $512, SI
-	DECQ 4296(R14)
-	JNZ fed_86
+	DECQ 6344(R14)
+	JNZ weights_386
 	VMOVQ blockCall_blocks(BX), X0
-	VMOVQ X0, 4296(R14)
-	DECQ 4304(R14)
-	JZ feedPanel_89
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_385
 	SUBQ blockCall_numbersBack(BX), SI
-	DECQ 4312(R14)
-	JNZ fed_86
+	DECQ 6360(R14)
+	JNZ weights_386
 	XORL AX, AX
-	JMP fed_86
-feedPanel_89:
+	JMP weights_386
+weightsPanel_385:
 	ADDQ blockCall_numbersGap(BX), SI
-	MOVQ blockCall_q(BX), R8
 	VMOVQ blockCall_tiles(BX), X0
-	VMOVQ X0, 4304(R14)
-	MOVQ $2, 4312(R14)
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
 	MOVQ blockCall_ahead(BX), AX
 	TESTQ AX, AX
-	JZ near_90
+	JZ near_388
 	ADDQ SI, AX
-near_90:
-fed_86:
+near_388:
+weights_386:
+	DECQ 6376(R14)
+	JNZ fed_383
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_383
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_383:
 	CMPQ blockCall_rows(BX), $4
-	JLE step_68_rows
+	JLE step_362_rows
 	VPADDD 1280(R14), Z12, Z0
 	VADDPS Z13, Z0, Z0
 	VMULPS.BCST 16(R9), Z8, Z4
@@ -1957,7 +8462,7 @@ fed_86:
 	VFMADD231PS Z7, Z3, Z23
 	VFMADD231PS.BCST 28(R11), Z9, Z23
 	CMPQ blockCall_rows(BX), $8
-	JLE step_68_rows
+	JLE step_362_rows
 	VPADDD 1536(R14), Z12, Z0
 	VADDPS Z13, Z0, Z0
 	VMULPS.BCST 32(R9), Z8, Z4
@@ -1979,7 +8484,7 @@ fed_86:
 	VFMADD231PS Z7, Z3, Z27
 	VFMADD231PS.BCST 44(R11), Z9, Z27
 	CMPQ blockCall_rows(BX), $12
-	JLE step_68_rows
+	JLE step_362_rows
 	VPADDD 1792(R14), Z12, Z0
 	VADDPS Z13, Z0, Z0
 	VMULPS.BCST 48(R9), Z8, Z4
@@ -2000,76 +8505,76 @@ fed_86:
 	VMULPS.BCST 60(R9), Z8, Z7
 	VFMADD231PS Z7, Z3, Z31
 	VFMADD231PS.BCST 60(R11), Z9, Z31
-step_68_rows:
+step_362_rows:
 	ADDQ R13, R9
 	ADDQ R13, R11
 	DECQ CX
-	JZ end_69
-	JMP step_62
-end_63:
+	JZ end_363
+	JMP step_356
+end_357:
 	MOVQ DI, CX
 	VMOVUPS Z16, (CX)
 	CMPQ blockCall_rows(BX), $1
-	JLE end_63_written
+	JLE end_357_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z17, (CX)
 	CMPQ blockCall_rows(BX), $2
-	JLE end_63_written
+	JLE end_357_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z18, (CX)
 	CMPQ blockCall_rows(BX), $3
-	JLE end_63_written
+	JLE end_357_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z19, (CX)
 	CMPQ blockCall_rows(BX), $4
-	JLE end_63_written
+	JLE end_357_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z20, (CX)
 	CMPQ blockCall_rows(BX), $5
-	JLE end_63_written
+	JLE end_357_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z21, (CX)
 	CMPQ blockCall_rows(BX), $6
-	JLE end_63_written
+	JLE end_357_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z22, (CX)
 	CMPQ blockCall_rows(BX), $7
-	JLE end_63_written
+	JLE end_357_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z23, (CX)
 	CMPQ blockCall_rows(BX), $8
-	JLE end_63_written
+	JLE end_357_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z24, (CX)
 	CMPQ blockCall_rows(BX), $9
-	JLE end_63_written
+	JLE end_357_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z25, (CX)
 	CMPQ blockCall_rows(BX), $10
-	JLE end_63_written
+	JLE end_357_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z26, (CX)
 	CMPQ blockCall_rows(BX), $11
-	JLE end_63_written
+	JLE end_357_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z27, (CX)
 	CMPQ blockCall_rows(BX), $12
-	JLE end_63_written
+	JLE end_357_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z28, (CX)
 	CMPQ blockCall_rows(BX), $13
-	JLE end_63_written
+	JLE end_357_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z29, (CX)
 	CMPQ blockCall_rows(BX), $14
-	JLE end_63_written
+	JLE end_357_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z30, (CX)
 	CMPQ blockCall_rows(BX), $15
-	JLE end_63_written
+	JLE end_357_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z31, (CX)
-end_63_written:
+end_357_written:
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
 	VPXORD Z18, Z18, Z18
@@ -2087,87 +8592,87 @@ end_63_written:
 	VPXORD Z30, Z30, Z30
 	VPXORD Z31, Z31, Z31
 	MOVQ blockCall_blocks(BX), CX
-	DECQ 4320(R14)
-	JZ end_63_panel
+	DECQ 6392(R14)
+	JZ end_357_panel
 	ADDQ blockCall_dstTile(BX), DI
 	SUBQ blockCall_scalesBack(BX), DX
-	JMP step_64
-end_63_panel:
-	DECQ 4328(R14)
-	JZ done_70
-	ADDQ $64, 4336(R14)
-	MOVQ 4336(R14), DI
+	JMP step_358
+end_357_panel:
+	DECQ 6400(R14)
+	JZ done_364
+	ADDQ $64, 6408(R14)
+	MOVQ 6408(R14), DI
 	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ blockCall_scale(BX), R9
 	MOVQ blockCall_offset(BX), R10
 	MOVQ blockCall_sum(BX), R11
 	VMOVQ blockCall_tiles(BX), X0
-	VMOVQ X0, 4320(R14)
-	JMP step_64
-end_65:
+	VMOVQ X0, 6392(R14)
+	JMP step_358
+end_359:
 	MOVQ DI, CX
 	VMOVUPS Z16, (CX)
 	CMPQ blockCall_rows(BX), $1
-	JLE end_65_written
+	JLE end_359_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z17, (CX)
 	CMPQ blockCall_rows(BX), $2
-	JLE end_65_written
+	JLE end_359_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z18, (CX)
 	CMPQ blockCall_rows(BX), $3
-	JLE end_65_written
+	JLE end_359_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z19, (CX)
 	CMPQ blockCall_rows(BX), $4
-	JLE end_65_written
+	JLE end_359_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z20, (CX)
 	CMPQ blockCall_rows(BX), $5
-	JLE end_65_written
+	JLE end_359_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z21, (CX)
 	CMPQ blockCall_rows(BX), $6
-	JLE end_65_written
+	JLE end_359_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z22, (CX)
 	CMPQ blockCall_rows(BX), $7
-	JLE end_65_written
+	JLE end_359_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z23, (CX)
 	CMPQ blockCall_rows(BX), $8
-	JLE end_65_written
+	JLE end_359_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z24, (CX)
 	CMPQ blockCall_rows(BX), $9
-	JLE end_65_written
+	JLE end_359_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z25, (CX)
 	CMPQ blockCall_rows(BX), $10
-	JLE end_65_written
+	JLE end_359_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z26, (CX)
 	CMPQ blockCall_rows(BX), $11
-	JLE end_65_written
+	JLE end_359_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z27, (CX)
 	CMPQ blockCall_rows(BX), $12
-	JLE end_65_written
+	JLE end_359_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z28, (CX)
 	CMPQ blockCall_rows(BX), $13
-	JLE end_65_written
+	JLE end_359_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z29, (CX)
 	CMPQ blockCall_rows(BX), $14
-	JLE end_65_written
+	JLE end_359_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z30, (CX)
 	CMPQ blockCall_rows(BX), $15
-	JLE end_65_written
+	JLE end_359_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z31, (CX)
-end_65_written:
+end_359_written:
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
 	VPXORD Z18, Z18, Z18
@@ -2185,87 +8690,87 @@ end_65_written:
 	VPXORD Z30, Z30, Z30
 	VPXORD Z31, Z31, Z31
 	MOVQ blockCall_blocks(BX), CX
-	DECQ 4320(R14)
-	JZ end_65_panel
+	DECQ 6392(R14)
+	JZ end_359_panel
 	ADDQ blockCall_dstTile(BX), DI
 	SUBQ blockCall_scalesBack(BX), DX
-	JMP step_66
-end_65_panel:
-	DECQ 4328(R14)
-	JZ done_70
-	ADDQ $64, 4336(R14)
-	MOVQ 4336(R14), DI
+	JMP step_360
+end_359_panel:
+	DECQ 6400(R14)
+	JZ done_364
+	ADDQ $64, 6408(R14)
+	MOVQ 6408(R14), DI
 	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ blockCall_scale(BX), R9
 	MOVQ blockCall_offset(BX), R10
 	MOVQ blockCall_sum(BX), R11
 	VMOVQ blockCall_tiles(BX), X0
-	VMOVQ X0, 4320(R14)
-	JMP step_66
-end_67:
+	VMOVQ X0, 6392(R14)
+	JMP step_360
+end_361:
 	MOVQ DI, CX
 	VMOVUPS Z16, (CX)
 	CMPQ blockCall_rows(BX), $1
-	JLE end_67_written
+	JLE end_361_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z17, (CX)
 	CMPQ blockCall_rows(BX), $2
-	JLE end_67_written
+	JLE end_361_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z18, (CX)
 	CMPQ blockCall_rows(BX), $3
-	JLE end_67_written
+	JLE end_361_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z19, (CX)
 	CMPQ blockCall_rows(BX), $4
-	JLE end_67_written
+	JLE end_361_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z20, (CX)
 	CMPQ blockCall_rows(BX), $5
-	JLE end_67_written
+	JLE end_361_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z21, (CX)
 	CMPQ blockCall_rows(BX), $6
-	JLE end_67_written
+	JLE end_361_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z22, (CX)
 	CMPQ blockCall_rows(BX), $7
-	JLE end_67_written
+	JLE end_361_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z23, (CX)
 	CMPQ blockCall_rows(BX), $8
-	JLE end_67_written
+	JLE end_361_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z24, (CX)
 	CMPQ blockCall_rows(BX), $9
-	JLE end_67_written
+	JLE end_361_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z25, (CX)
 	CMPQ blockCall_rows(BX), $10
-	JLE end_67_written
+	JLE end_361_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z26, (CX)
 	CMPQ blockCall_rows(BX), $11
-	JLE end_67_written
+	JLE end_361_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z27, (CX)
 	CMPQ blockCall_rows(BX), $12
-	JLE end_67_written
+	JLE end_361_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z28, (CX)
 	CMPQ blockCall_rows(BX), $13
-	JLE end_67_written
+	JLE end_361_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z29, (CX)
 	CMPQ blockCall_rows(BX), $14
-	JLE end_67_written
+	JLE end_361_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z30, (CX)
 	CMPQ blockCall_rows(BX), $15
-	JLE end_67_written
+	JLE end_361_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z31, (CX)
-end_67_written:
+end_361_written:
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
 	VPXORD Z18, Z18, Z18
@@ -2283,87 +8788,87 @@ end_67_written:
 	VPXORD Z30, Z30, Z30
 	VPXORD Z31, Z31, Z31
 	MOVQ blockCall_blocks(BX), CX
-	DECQ 4320(R14)
-	JZ end_67_panel
+	DECQ 6392(R14)
+	JZ end_361_panel
 	ADDQ blockCall_dstTile(BX), DI
 	SUBQ blockCall_scalesBack(BX), DX
-	JMP step_68
-end_67_panel:
-	DECQ 4328(R14)
-	JZ done_70
-	ADDQ $64, 4336(R14)
-	MOVQ 4336(R14), DI
+	JMP step_362
+end_361_panel:
+	DECQ 6400(R14)
+	JZ done_364
+	ADDQ $64, 6408(R14)
+	MOVQ 6408(R14), DI
 	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ blockCall_scale(BX), R9
 	MOVQ blockCall_offset(BX), R10
 	MOVQ blockCall_sum(BX), R11
 	VMOVQ blockCall_tiles(BX), X0
-	VMOVQ X0, 4320(R14)
-	JMP step_68
-end_69:
+	VMOVQ X0, 6392(R14)
+	JMP step_362
+end_363:
 	MOVQ DI, CX
 	VMOVUPS Z16, (CX)
 	CMPQ blockCall_rows(BX), $1
-	JLE end_69_written
+	JLE end_363_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z17, (CX)
 	CMPQ blockCall_rows(BX), $2
-	JLE end_69_written
+	JLE end_363_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z18, (CX)
 	CMPQ blockCall_rows(BX), $3
-	JLE end_69_written
+	JLE end_363_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z19, (CX)
 	CMPQ blockCall_rows(BX), $4
-	JLE end_69_written
+	JLE end_363_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z20, (CX)
 	CMPQ blockCall_rows(BX), $5
-	JLE end_69_written
+	JLE end_363_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z21, (CX)
 	CMPQ blockCall_rows(BX), $6
-	JLE end_69_written
+	JLE end_363_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z22, (CX)
 	CMPQ blockCall_rows(BX), $7
-	JLE end_69_written
+	JLE end_363_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z23, (CX)
 	CMPQ blockCall_rows(BX), $8
-	JLE end_69_written
+	JLE end_363_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z24, (CX)
 	CMPQ blockCall_rows(BX), $9
-	JLE end_69_written
+	JLE end_363_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z25, (CX)
 	CMPQ blockCall_rows(BX), $10
-	JLE end_69_written
+	JLE end_363_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z26, (CX)
 	CMPQ blockCall_rows(BX), $11
-	JLE end_69_written
+	JLE end_363_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z27, (CX)
 	CMPQ blockCall_rows(BX), $12
-	JLE end_69_written
+	JLE end_363_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z28, (CX)
 	CMPQ blockCall_rows(BX), $13
-	JLE end_69_written
+	JLE end_363_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z29, (CX)
 	CMPQ blockCall_rows(BX), $14
-	JLE end_69_written
+	JLE end_363_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z30, (CX)
 	CMPQ blockCall_rows(BX), $15
-	JLE end_69_written
+	JLE end_363_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z31, (CX)
-end_69_written:
+end_363_written:
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
 	VPXORD Z18, Z18, Z18
@@ -2381,47 +8886,51 @@ end_69_written:
 	VPXORD Z30, Z30, Z30
 	VPXORD Z31, Z31, Z31
 	MOVQ blockCall_blocks(BX), CX
-	DECQ 4320(R14)
-	JZ end_69_panel
+	DECQ 6392(R14)
+	JZ end_363_panel
 	ADDQ blockCall_dstTile(BX), DI
 	SUBQ blockCall_scalesBack(BX), DX
-	JMP step_62
-end_69_panel:
-	DECQ 4328(R14)
-	JZ done_70
-	ADDQ $64, 4336(R14)
-	MOVQ 4336(R14), DI
+	JMP step_356
+end_363_panel:
+	DECQ 6400(R14)
+	JZ done_364
+	ADDQ $64, 6408(R14)
+	MOVQ 6408(R14), DI
 	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ blockCall_scale(BX), R9
 	MOVQ blockCall_offset(BX), R10
 	MOVQ blockCall_sum(BX), R11
 	VMOVQ blockCall_tiles(BX), X0
-	VMOVQ X0, 4320(R14)
-	JMP step_62
-done_70:
+	VMOVQ X0, 6392(R14)
+	JMP step_356
+done_364:
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0xc0 // TILERELEASE
 	VZEROUPPER
 	RET
 
-// blocksQ8KAMX multiplies c.rows rows of each of c.tiles tiles with c.panels panels (docs/arithmetic.md §5).
-// func blocksQ8KAMX(c *blockCall)
-TEXT ·blocksQ8KAMX(SB), 0, $4416-8
+// blocksQ4MinAMX multiplies c.rows rows of each of c.tiles tiles with c.panels panels (docs/arithmetic.md §5).
+// func blocksQ4MinAMX(c *blockCall)
+TEXT ·blocksQ4MinAMX(SB), 0, $6528-8
 	MOVQ c+0(FP), BX
 	LEAQ 63(SP), R14
 	ANDQ $-64, R14
 	MOVQ blockCall_blocks(BX), CX
-	MOVQ CX, 4296(R14)
+	MOVQ CX, 6376(R14)
+	MOVQ CX, 6344(R14)
 	MOVQ blockCall_panels(BX), AX
-	MOVQ AX, 4328(R14)
+	MOVQ AX, 6400(R14)
 	IMULQ blockCall_tiles(BX), AX
 	IMULQ CX, AX
-	MOVQ AX, 4288(R14)
+	MOVQ AX, 6368(R14)
+	MOVQ AX, 6336(R14)
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
 	MOVL $1262485504, AX
 	VPBROADCASTD AX, Z12
 	MOVL $3409969152, AX
 	VPBROADCASTD AX, Z13
 	MOVQ blockCall_dst(BX), DI
-	MOVQ DI, 4336(R14)
+	MOVQ DI, 6408(R14)
 	MOVQ blockCall_numbers(BX), SI
 	MOVQ blockCall_scales(BX), DX
 	MOVQ blockCall_height(BX), R13
@@ -2429,6 +8938,7 @@ TEXT ·blocksQ8KAMX(SB), 0, $4416-8
 	MOVQ R13, R12
 	SHLQ $3, R12
 	MOVQ $32, R15
+	MOVQ blockCall_q(BX), R8
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
 	VPXORD Z18, Z18, Z18
@@ -2449,38 +8959,3345 @@ TEXT ·blocksQ8KAMX(SB), 0, $4416-8
 	MOVQ blockCall_offset(BX), R10
 	MOVQ blockCall_sum(BX), R11
 	VMOVQ blockCall_tiles(BX), X0
-	VMOVQ X0, 4320(R14)
+	VMOVQ X0, 6392(R14)
 	VPXORD Z0, Z0, Z0
-	VMOVDQU64 Z0, 4224(R14)
-	MOVB $1, 4224(R14)
+	VMOVDQU64 Z0, 6272(R14)
+	MOVB $1, 6272(R14)
 	MOVQ $0x0040004000400040, AX
-	MOVQ AX, 4240(R14)
+	MOVQ AX, 6288(R14)
 	MOVQ $0x0040004000200020, AX
-	MOVQ AX, 4248(R14)
+	MOVQ AX, 6296(R14)
 	MOVQ $0x0000010101010101, AX
 	IMULQ blockCall_rows(BX), AX
-	MOVQ AX, 4272(R14)
-	MOVW $0x0808, 4278(R14)
-	BYTE $0xc4; BYTE $0xc2; BYTE $0x78; BYTE $0x49; BYTE $0x84; BYTE $0x26; BYTE $0x80; BYTE $0x10; BYTE $0x00; BYTE $0x00 // LDTILECFG 4224(R14)
-	MOVQ blockCall_q(BX), R8
+	MOVQ AX, 6320(R14)
+	MOVW $0x0808, 6326(R14)
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x78; BYTE $0x49; BYTE $0x84; BYTE $0x26; BYTE $0x80; BYTE $0x18; BYTE $0x00; BYTE $0x00 // LDTILECFG 6272(R14)
 	VMOVQ blockCall_tiles(BX), X0
-	VMOVQ X0, 4304(R14)
-	MOVQ $2, 4312(R14)
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
 	MOVQ blockCall_ahead(BX), AX
 	TESTQ AX, AX
-	JZ near_91
+	JZ near_389
 	ADDQ SI, AX
-near_91:
-	DECQ 4288(R14)
-	JLT fed_92
+near_389:
+	DECQ 6336(R14)
+	JLT unpacked_390
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VMOVDQU64 Z0, 4096(R14)
+	VMOVDQU64 Z1, 4160(R14)
+	VMOVDQU64 Z2, 4224(R14)
+	VMOVDQU64 Z3, 4288(R14)
+	VMOVDQU64 Z4, 4352(R14)
+	VMOVDQU64 Z5, 4416(R14)
+	VMOVDQU64 Z6, 4480(R14)
+	VMOVDQU64 Z7, 4544(R14)
+	TESTQ AX, AX
+	JZ near_391
+	CMPQ blockCall_halved(BX), $0
+	JNE half_394
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	ADDQ $320, AX
+	JMP near_391
+half_394:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $160, AX
+near_391:
+	ADDQ $256, SI
+	DECQ 6344(R14)
+	JNZ weights_393
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_392
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_393
+	XORL AX, AX
+	JMP weights_393
+weightsPanel_392:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_395
+	ADDQ SI, AX
+near_395:
+weights_393:
+unpacked_390:
+	DECQ 6336(R14)
+	JLT unpacked_396
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VMOVDQU64 Z0, 4608(R14)
+	VMOVDQU64 Z1, 4672(R14)
+	VMOVDQU64 Z2, 4736(R14)
+	VMOVDQU64 Z3, 4800(R14)
+	VMOVDQU64 Z4, 4864(R14)
+	VMOVDQU64 Z5, 4928(R14)
+	VMOVDQU64 Z6, 4992(R14)
+	VMOVDQU64 Z7, 5056(R14)
+	TESTQ AX, AX
+	JZ near_397
+	CMPQ blockCall_halved(BX), $0
+	JNE half_400
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	ADDQ $320, AX
+	JMP near_397
+half_400:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $160, AX
+near_397:
+	ADDQ $256, SI
+	DECQ 6344(R14)
+	JNZ weights_399
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_398
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_399
+	XORL AX, AX
+	JMP weights_399
+weightsPanel_398:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_401
+	ADDQ SI, AX
+near_401:
+weights_399:
+unpacked_396:
+	DECQ 6368(R14)
+	JLT fed_402
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xb4; BYTE $0x7e; BYTE $0x00; BYTE $0x10; BYTE $0x00; BYTE $0x00 // TILELOADD 4096(R14)(R15*2), T6
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5e; BYTE $0xc4 // TDPBSUD T6, T4, T0
+	ADDQ R12, R8
+	DECQ 6376(R14)
+	JNZ fed_402
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_402
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_402:
+	DECQ 6336(R14)
+	JLT unpacked_403
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VMOVDQU64 Z0, 5120(R14)
+	VMOVDQU64 Z1, 5184(R14)
+	VMOVDQU64 Z2, 5248(R14)
+	VMOVDQU64 Z3, 5312(R14)
+	VMOVDQU64 Z4, 5376(R14)
+	VMOVDQU64 Z5, 5440(R14)
+	VMOVDQU64 Z6, 5504(R14)
+	VMOVDQU64 Z7, 5568(R14)
+	TESTQ AX, AX
+	JZ near_404
+	CMPQ blockCall_halved(BX), $0
+	JNE half_407
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	ADDQ $320, AX
+	JMP near_404
+half_407:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $160, AX
+near_404:
+	ADDQ $256, SI
+	DECQ 6344(R14)
+	JNZ weights_406
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_405
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_406
+	XORL AX, AX
+	JMP weights_406
+weightsPanel_405:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_408
+	ADDQ SI, AX
+near_408:
+weights_406:
+unpacked_403:
+	DECQ 6368(R14)
+	JLT fed_409
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x7e; BYTE $0x00; BYTE $0x12; BYTE $0x00; BYTE $0x00 // TILELOADD 4608(R14)(R15*2), T7
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T5
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5e; BYTE $0xcd // TDPBSUD T7, T5, T1
+	ADDQ R12, R8
+	DECQ 6376(R14)
+	JNZ fed_409
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_409
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_409:
+	DECQ 6336(R14)
+	JLT unpacked_410
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VMOVDQU64 Z0, 5632(R14)
+	VMOVDQU64 Z1, 5696(R14)
+	VMOVDQU64 Z2, 5760(R14)
+	VMOVDQU64 Z3, 5824(R14)
+	VMOVDQU64 Z4, 5888(R14)
+	VMOVDQU64 Z5, 5952(R14)
+	VMOVDQU64 Z6, 6016(R14)
+	VMOVDQU64 Z7, 6080(R14)
+	TESTQ AX, AX
+	JZ near_411
+	CMPQ blockCall_halved(BX), $0
+	JNE half_414
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	ADDQ $320, AX
+	JMP near_411
+half_414:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $160, AX
+near_411:
+	ADDQ $256, SI
+	DECQ 6344(R14)
+	JNZ weights_413
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_412
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_413
+	XORL AX, AX
+	JMP weights_413
+weightsPanel_412:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_415
+	ADDQ SI, AX
+near_415:
+weights_413:
+unpacked_410:
+	DECQ 6368(R14)
+	JLT fed_416
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xb4; BYTE $0x7e; BYTE $0x00; BYTE $0x14; BYTE $0x00; BYTE $0x00 // TILELOADD 5120(R14)(R15*2), T6
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd0 // TILEZERO T2
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5e; BYTE $0xd4 // TDPBSUD T6, T4, T2
+	ADDQ R12, R8
+	DECQ 6376(R14)
+	JNZ fed_416
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_416
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_416:
+	DECQ 6336(R14)
+	JLT unpacked_417
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VMOVDQU64 Z0, 4096(R14)
+	VMOVDQU64 Z1, 4160(R14)
+	VMOVDQU64 Z2, 4224(R14)
+	VMOVDQU64 Z3, 4288(R14)
+	VMOVDQU64 Z4, 4352(R14)
+	VMOVDQU64 Z5, 4416(R14)
+	VMOVDQU64 Z6, 4480(R14)
+	VMOVDQU64 Z7, 4544(R14)
+	TESTQ AX, AX
+	JZ near_418
+	CMPQ blockCall_halved(BX), $0
+	JNE half_421
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	ADDQ $320, AX
+	JMP near_418
+half_421:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $160, AX
+near_418:
+	ADDQ $256, SI
+	DECQ 6344(R14)
+	JNZ weights_420
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_419
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_420
+	XORL AX, AX
+	JMP weights_420
+weightsPanel_419:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_422
+	ADDQ SI, AX
+near_422:
+weights_420:
+unpacked_417:
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x7e // TILESTORED T0, 0(R14)(R15*2)
+step_423:
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x8c; BYTE $0x7e; BYTE $0x00; BYTE $0x04; BYTE $0x00; BYTE $0x00 // TILESTORED T1, 1024(R14)(R15*2)
+	VCVTPH2PS (DX), Z8
+	VCVTPH2PS 32(DX), Z9
+	ADDQ $64, DX
+	VPADDD (R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST (R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z16
+	VFMADD231PS.BCST (R11), Z9, Z16
+	VPADDD 64(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 4(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z17
+	VFMADD231PS.BCST 4(R11), Z9, Z17
+	VPADDD 128(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 8(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z18
+	VFMADD231PS.BCST 8(R11), Z9, Z18
+	VPADDD 192(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 12(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z19
+	VFMADD231PS.BCST 12(R11), Z9, Z19
+	DECQ 6368(R14)
+	JLT fed_432
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x7e; BYTE $0x00; BYTE $0x16; BYTE $0x00; BYTE $0x00 // TILELOADD 5632(R14)(R15*2), T7
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T5
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd8 // TILEZERO T3
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5e; BYTE $0xdd // TDPBSUD T7, T5, T3
+	ADDQ R12, R8
+	DECQ 6376(R14)
+	JNZ fed_432
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_432
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_432:
+	DECQ 6336(R14)
+	JLT unpacked_433
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VMOVDQU64 Z0, 4608(R14)
+	VMOVDQU64 Z1, 4672(R14)
+	VMOVDQU64 Z2, 4736(R14)
+	VMOVDQU64 Z3, 4800(R14)
+	VMOVDQU64 Z4, 4864(R14)
+	VMOVDQU64 Z5, 4928(R14)
+	VMOVDQU64 Z6, 4992(R14)
+	VMOVDQU64 Z7, 5056(R14)
+	TESTQ AX, AX
+	JZ near_434
+	CMPQ blockCall_halved(BX), $0
+	JNE half_437
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	ADDQ $320, AX
+	JMP near_434
+half_437:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $160, AX
+near_434:
+	ADDQ $256, SI
+	DECQ 6344(R14)
+	JNZ weights_436
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_435
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_436
+	XORL AX, AX
+	JMP weights_436
+weightsPanel_435:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_438
+	ADDQ SI, AX
+near_438:
+weights_436:
+unpacked_433:
+	CMPQ blockCall_rows(BX), $4
+	JLE step_423_rows
+	VPADDD 256(R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST 16(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z20
+	VFMADD231PS.BCST 16(R11), Z9, Z20
+	VPADDD 320(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 20(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z21
+	VFMADD231PS.BCST 20(R11), Z9, Z21
+	VPADDD 384(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 24(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z22
+	VFMADD231PS.BCST 24(R11), Z9, Z22
+	VPADDD 448(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 28(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z23
+	VFMADD231PS.BCST 28(R11), Z9, Z23
+	CMPQ blockCall_rows(BX), $8
+	JLE step_423_rows
+	VPADDD 512(R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST 32(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z24
+	VFMADD231PS.BCST 32(R11), Z9, Z24
+	VPADDD 576(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 36(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z25
+	VFMADD231PS.BCST 36(R11), Z9, Z25
+	VPADDD 640(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 40(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z26
+	VFMADD231PS.BCST 40(R11), Z9, Z26
+	VPADDD 704(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 44(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z27
+	VFMADD231PS.BCST 44(R11), Z9, Z27
+	CMPQ blockCall_rows(BX), $12
+	JLE step_423_rows
+	VPADDD 768(R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST 48(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z28
+	VFMADD231PS.BCST 48(R11), Z9, Z28
+	VPADDD 832(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 52(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z29
+	VFMADD231PS.BCST 52(R11), Z9, Z29
+	VPADDD 896(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 56(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z30
+	VFMADD231PS.BCST 56(R11), Z9, Z30
+	VPADDD 960(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 60(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z31
+	VFMADD231PS.BCST 60(R11), Z9, Z31
+step_423_rows:
+	ADDQ R13, R9
+	ADDQ R13, R11
+	DECQ CX
+	JZ end_424
+step_425:
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x14; BYTE $0x7e // TILESTORED T2, 0(R14)(R15*2)
+	VCVTPH2PS (DX), Z8
+	VCVTPH2PS 32(DX), Z9
+	ADDQ $64, DX
+	VPADDD 1024(R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST (R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z16
+	VFMADD231PS.BCST (R11), Z9, Z16
+	VPADDD 1088(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 4(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z17
+	VFMADD231PS.BCST 4(R11), Z9, Z17
+	VPADDD 1152(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 8(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z18
+	VFMADD231PS.BCST 8(R11), Z9, Z18
+	VPADDD 1216(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 12(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z19
+	VFMADD231PS.BCST 12(R11), Z9, Z19
+	DECQ 6368(R14)
+	JLT fed_439
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xb4; BYTE $0x7e; BYTE $0x00; BYTE $0x10; BYTE $0x00; BYTE $0x00 // TILELOADD 4096(R14)(R15*2), T6
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5e; BYTE $0xc4 // TDPBSUD T6, T4, T0
+	ADDQ R12, R8
+	DECQ 6376(R14)
+	JNZ fed_439
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_439
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_439:
+	DECQ 6336(R14)
+	JLT unpacked_440
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VMOVDQU64 Z0, 5120(R14)
+	VMOVDQU64 Z1, 5184(R14)
+	VMOVDQU64 Z2, 5248(R14)
+	VMOVDQU64 Z3, 5312(R14)
+	VMOVDQU64 Z4, 5376(R14)
+	VMOVDQU64 Z5, 5440(R14)
+	VMOVDQU64 Z6, 5504(R14)
+	VMOVDQU64 Z7, 5568(R14)
+	TESTQ AX, AX
+	JZ near_441
+	CMPQ blockCall_halved(BX), $0
+	JNE half_444
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	ADDQ $320, AX
+	JMP near_441
+half_444:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $160, AX
+near_441:
+	ADDQ $256, SI
+	DECQ 6344(R14)
+	JNZ weights_443
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_442
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_443
+	XORL AX, AX
+	JMP weights_443
+weightsPanel_442:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_445
+	ADDQ SI, AX
+near_445:
+weights_443:
+unpacked_440:
+	CMPQ blockCall_rows(BX), $4
+	JLE step_425_rows
+	VPADDD 1280(R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST 16(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z20
+	VFMADD231PS.BCST 16(R11), Z9, Z20
+	VPADDD 1344(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 20(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z21
+	VFMADD231PS.BCST 20(R11), Z9, Z21
+	VPADDD 1408(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 24(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z22
+	VFMADD231PS.BCST 24(R11), Z9, Z22
+	VPADDD 1472(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 28(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z23
+	VFMADD231PS.BCST 28(R11), Z9, Z23
+	CMPQ blockCall_rows(BX), $8
+	JLE step_425_rows
+	VPADDD 1536(R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST 32(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z24
+	VFMADD231PS.BCST 32(R11), Z9, Z24
+	VPADDD 1600(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 36(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z25
+	VFMADD231PS.BCST 36(R11), Z9, Z25
+	VPADDD 1664(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 40(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z26
+	VFMADD231PS.BCST 40(R11), Z9, Z26
+	VPADDD 1728(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 44(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z27
+	VFMADD231PS.BCST 44(R11), Z9, Z27
+	CMPQ blockCall_rows(BX), $12
+	JLE step_425_rows
+	VPADDD 1792(R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST 48(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z28
+	VFMADD231PS.BCST 48(R11), Z9, Z28
+	VPADDD 1856(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 52(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z29
+	VFMADD231PS.BCST 52(R11), Z9, Z29
+	VPADDD 1920(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 56(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z30
+	VFMADD231PS.BCST 56(R11), Z9, Z30
+	VPADDD 1984(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 60(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z31
+	VFMADD231PS.BCST 60(R11), Z9, Z31
+step_425_rows:
+	ADDQ R13, R9
+	ADDQ R13, R11
+	DECQ CX
+	JZ end_426
+step_427:
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x9c; BYTE $0x7e; BYTE $0x00; BYTE $0x04; BYTE $0x00; BYTE $0x00 // TILESTORED T3, 1024(R14)(R15*2)
+	VCVTPH2PS (DX), Z8
+	VCVTPH2PS 32(DX), Z9
+	ADDQ $64, DX
+	VPADDD (R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST (R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z16
+	VFMADD231PS.BCST (R11), Z9, Z16
+	VPADDD 64(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 4(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z17
+	VFMADD231PS.BCST 4(R11), Z9, Z17
+	VPADDD 128(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 8(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z18
+	VFMADD231PS.BCST 8(R11), Z9, Z18
+	VPADDD 192(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 12(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z19
+	VFMADD231PS.BCST 12(R11), Z9, Z19
+	DECQ 6368(R14)
+	JLT fed_446
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x7e; BYTE $0x00; BYTE $0x12; BYTE $0x00; BYTE $0x00 // TILELOADD 4608(R14)(R15*2), T7
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T5
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5e; BYTE $0xcd // TDPBSUD T7, T5, T1
+	ADDQ R12, R8
+	DECQ 6376(R14)
+	JNZ fed_446
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_446
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_446:
+	DECQ 6336(R14)
+	JLT unpacked_447
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VMOVDQU64 Z0, 5632(R14)
+	VMOVDQU64 Z1, 5696(R14)
+	VMOVDQU64 Z2, 5760(R14)
+	VMOVDQU64 Z3, 5824(R14)
+	VMOVDQU64 Z4, 5888(R14)
+	VMOVDQU64 Z5, 5952(R14)
+	VMOVDQU64 Z6, 6016(R14)
+	VMOVDQU64 Z7, 6080(R14)
+	TESTQ AX, AX
+	JZ near_448
+	CMPQ blockCall_halved(BX), $0
+	JNE half_451
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	ADDQ $320, AX
+	JMP near_448
+half_451:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $160, AX
+near_448:
+	ADDQ $256, SI
+	DECQ 6344(R14)
+	JNZ weights_450
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_449
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_450
+	XORL AX, AX
+	JMP weights_450
+weightsPanel_449:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_452
+	ADDQ SI, AX
+near_452:
+weights_450:
+unpacked_447:
+	CMPQ blockCall_rows(BX), $4
+	JLE step_427_rows
+	VPADDD 256(R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST 16(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z20
+	VFMADD231PS.BCST 16(R11), Z9, Z20
+	VPADDD 320(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 20(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z21
+	VFMADD231PS.BCST 20(R11), Z9, Z21
+	VPADDD 384(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 24(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z22
+	VFMADD231PS.BCST 24(R11), Z9, Z22
+	VPADDD 448(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 28(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z23
+	VFMADD231PS.BCST 28(R11), Z9, Z23
+	CMPQ blockCall_rows(BX), $8
+	JLE step_427_rows
+	VPADDD 512(R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST 32(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z24
+	VFMADD231PS.BCST 32(R11), Z9, Z24
+	VPADDD 576(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 36(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z25
+	VFMADD231PS.BCST 36(R11), Z9, Z25
+	VPADDD 640(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 40(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z26
+	VFMADD231PS.BCST 40(R11), Z9, Z26
+	VPADDD 704(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 44(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z27
+	VFMADD231PS.BCST 44(R11), Z9, Z27
+	CMPQ blockCall_rows(BX), $12
+	JLE step_427_rows
+	VPADDD 768(R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST 48(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z28
+	VFMADD231PS.BCST 48(R11), Z9, Z28
+	VPADDD 832(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 52(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z29
+	VFMADD231PS.BCST 52(R11), Z9, Z29
+	VPADDD 896(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 56(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z30
+	VFMADD231PS.BCST 56(R11), Z9, Z30
+	VPADDD 960(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 60(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z31
+	VFMADD231PS.BCST 60(R11), Z9, Z31
+step_427_rows:
+	ADDQ R13, R9
+	ADDQ R13, R11
+	DECQ CX
+	JZ end_428
+step_429:
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x7e // TILESTORED T0, 0(R14)(R15*2)
+	VCVTPH2PS (DX), Z8
+	VCVTPH2PS 32(DX), Z9
+	ADDQ $64, DX
+	VPADDD 1024(R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST (R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z16
+	VFMADD231PS.BCST (R11), Z9, Z16
+	VPADDD 1088(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 4(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z17
+	VFMADD231PS.BCST 4(R11), Z9, Z17
+	VPADDD 1152(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 8(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z18
+	VFMADD231PS.BCST 8(R11), Z9, Z18
+	VPADDD 1216(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 12(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z19
+	VFMADD231PS.BCST 12(R11), Z9, Z19
+	DECQ 6368(R14)
+	JLT fed_453
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xb4; BYTE $0x7e; BYTE $0x00; BYTE $0x14; BYTE $0x00; BYTE $0x00 // TILELOADD 5120(R14)(R15*2), T6
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd0 // TILEZERO T2
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5e; BYTE $0xd4 // TDPBSUD T6, T4, T2
+	ADDQ R12, R8
+	DECQ 6376(R14)
+	JNZ fed_453
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_453
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_453:
+	DECQ 6336(R14)
+	JLT unpacked_454
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VMOVDQU64 Z0, 4096(R14)
+	VMOVDQU64 Z1, 4160(R14)
+	VMOVDQU64 Z2, 4224(R14)
+	VMOVDQU64 Z3, 4288(R14)
+	VMOVDQU64 Z4, 4352(R14)
+	VMOVDQU64 Z5, 4416(R14)
+	VMOVDQU64 Z6, 4480(R14)
+	VMOVDQU64 Z7, 4544(R14)
+	TESTQ AX, AX
+	JZ near_455
+	CMPQ blockCall_halved(BX), $0
+	JNE half_458
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	ADDQ $320, AX
+	JMP near_455
+half_458:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $160, AX
+near_455:
+	ADDQ $256, SI
+	DECQ 6344(R14)
+	JNZ weights_457
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_456
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_457
+	XORL AX, AX
+	JMP weights_457
+weightsPanel_456:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_459
+	ADDQ SI, AX
+near_459:
+weights_457:
+unpacked_454:
+	CMPQ blockCall_rows(BX), $4
+	JLE step_429_rows
+	VPADDD 1280(R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST 16(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z20
+	VFMADD231PS.BCST 16(R11), Z9, Z20
+	VPADDD 1344(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 20(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z21
+	VFMADD231PS.BCST 20(R11), Z9, Z21
+	VPADDD 1408(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 24(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z22
+	VFMADD231PS.BCST 24(R11), Z9, Z22
+	VPADDD 1472(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 28(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z23
+	VFMADD231PS.BCST 28(R11), Z9, Z23
+	CMPQ blockCall_rows(BX), $8
+	JLE step_429_rows
+	VPADDD 1536(R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST 32(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z24
+	VFMADD231PS.BCST 32(R11), Z9, Z24
+	VPADDD 1600(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 36(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z25
+	VFMADD231PS.BCST 36(R11), Z9, Z25
+	VPADDD 1664(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 40(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z26
+	VFMADD231PS.BCST 40(R11), Z9, Z26
+	VPADDD 1728(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 44(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z27
+	VFMADD231PS.BCST 44(R11), Z9, Z27
+	CMPQ blockCall_rows(BX), $12
+	JLE step_429_rows
+	VPADDD 1792(R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST 48(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z28
+	VFMADD231PS.BCST 48(R11), Z9, Z28
+	VPADDD 1856(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 52(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z29
+	VFMADD231PS.BCST 52(R11), Z9, Z29
+	VPADDD 1920(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 56(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z30
+	VFMADD231PS.BCST 56(R11), Z9, Z30
+	VPADDD 1984(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 60(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z31
+	VFMADD231PS.BCST 60(R11), Z9, Z31
+step_429_rows:
+	ADDQ R13, R9
+	ADDQ R13, R11
+	DECQ CX
+	JZ end_430
+	JMP step_423
+end_424:
+	MOVQ DI, CX
+	VMOVUPS Z16, (CX)
+	CMPQ blockCall_rows(BX), $1
+	JLE end_424_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z17, (CX)
+	CMPQ blockCall_rows(BX), $2
+	JLE end_424_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z18, (CX)
+	CMPQ blockCall_rows(BX), $3
+	JLE end_424_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z19, (CX)
+	CMPQ blockCall_rows(BX), $4
+	JLE end_424_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z20, (CX)
+	CMPQ blockCall_rows(BX), $5
+	JLE end_424_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z21, (CX)
+	CMPQ blockCall_rows(BX), $6
+	JLE end_424_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z22, (CX)
+	CMPQ blockCall_rows(BX), $7
+	JLE end_424_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z23, (CX)
+	CMPQ blockCall_rows(BX), $8
+	JLE end_424_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z24, (CX)
+	CMPQ blockCall_rows(BX), $9
+	JLE end_424_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z25, (CX)
+	CMPQ blockCall_rows(BX), $10
+	JLE end_424_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z26, (CX)
+	CMPQ blockCall_rows(BX), $11
+	JLE end_424_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z27, (CX)
+	CMPQ blockCall_rows(BX), $12
+	JLE end_424_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z28, (CX)
+	CMPQ blockCall_rows(BX), $13
+	JLE end_424_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z29, (CX)
+	CMPQ blockCall_rows(BX), $14
+	JLE end_424_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z30, (CX)
+	CMPQ blockCall_rows(BX), $15
+	JLE end_424_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z31, (CX)
+end_424_written:
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	VPXORD Z24, Z24, Z24
+	VPXORD Z25, Z25, Z25
+	VPXORD Z26, Z26, Z26
+	VPXORD Z27, Z27, Z27
+	VPXORD Z28, Z28, Z28
+	VPXORD Z29, Z29, Z29
+	VPXORD Z30, Z30, Z30
+	VPXORD Z31, Z31, Z31
+	MOVQ blockCall_blocks(BX), CX
+	DECQ 6392(R14)
+	JZ end_424_panel
+	ADDQ blockCall_dstTile(BX), DI
+	SUBQ blockCall_scalesBack(BX), DX
+	JMP step_425
+end_424_panel:
+	DECQ 6400(R14)
+	JZ done_431
+	ADDQ $64, 6408(R14)
+	MOVQ 6408(R14), DI
+	ADDQ blockCall_scalesGap(BX), DX
+	MOVQ blockCall_scale(BX), R9
+	MOVQ blockCall_offset(BX), R10
+	MOVQ blockCall_sum(BX), R11
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6392(R14)
+	JMP step_425
+end_426:
+	MOVQ DI, CX
+	VMOVUPS Z16, (CX)
+	CMPQ blockCall_rows(BX), $1
+	JLE end_426_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z17, (CX)
+	CMPQ blockCall_rows(BX), $2
+	JLE end_426_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z18, (CX)
+	CMPQ blockCall_rows(BX), $3
+	JLE end_426_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z19, (CX)
+	CMPQ blockCall_rows(BX), $4
+	JLE end_426_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z20, (CX)
+	CMPQ blockCall_rows(BX), $5
+	JLE end_426_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z21, (CX)
+	CMPQ blockCall_rows(BX), $6
+	JLE end_426_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z22, (CX)
+	CMPQ blockCall_rows(BX), $7
+	JLE end_426_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z23, (CX)
+	CMPQ blockCall_rows(BX), $8
+	JLE end_426_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z24, (CX)
+	CMPQ blockCall_rows(BX), $9
+	JLE end_426_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z25, (CX)
+	CMPQ blockCall_rows(BX), $10
+	JLE end_426_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z26, (CX)
+	CMPQ blockCall_rows(BX), $11
+	JLE end_426_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z27, (CX)
+	CMPQ blockCall_rows(BX), $12
+	JLE end_426_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z28, (CX)
+	CMPQ blockCall_rows(BX), $13
+	JLE end_426_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z29, (CX)
+	CMPQ blockCall_rows(BX), $14
+	JLE end_426_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z30, (CX)
+	CMPQ blockCall_rows(BX), $15
+	JLE end_426_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z31, (CX)
+end_426_written:
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	VPXORD Z24, Z24, Z24
+	VPXORD Z25, Z25, Z25
+	VPXORD Z26, Z26, Z26
+	VPXORD Z27, Z27, Z27
+	VPXORD Z28, Z28, Z28
+	VPXORD Z29, Z29, Z29
+	VPXORD Z30, Z30, Z30
+	VPXORD Z31, Z31, Z31
+	MOVQ blockCall_blocks(BX), CX
+	DECQ 6392(R14)
+	JZ end_426_panel
+	ADDQ blockCall_dstTile(BX), DI
+	SUBQ blockCall_scalesBack(BX), DX
+	JMP step_427
+end_426_panel:
+	DECQ 6400(R14)
+	JZ done_431
+	ADDQ $64, 6408(R14)
+	MOVQ 6408(R14), DI
+	ADDQ blockCall_scalesGap(BX), DX
+	MOVQ blockCall_scale(BX), R9
+	MOVQ blockCall_offset(BX), R10
+	MOVQ blockCall_sum(BX), R11
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6392(R14)
+	JMP step_427
+end_428:
+	MOVQ DI, CX
+	VMOVUPS Z16, (CX)
+	CMPQ blockCall_rows(BX), $1
+	JLE end_428_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z17, (CX)
+	CMPQ blockCall_rows(BX), $2
+	JLE end_428_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z18, (CX)
+	CMPQ blockCall_rows(BX), $3
+	JLE end_428_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z19, (CX)
+	CMPQ blockCall_rows(BX), $4
+	JLE end_428_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z20, (CX)
+	CMPQ blockCall_rows(BX), $5
+	JLE end_428_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z21, (CX)
+	CMPQ blockCall_rows(BX), $6
+	JLE end_428_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z22, (CX)
+	CMPQ blockCall_rows(BX), $7
+	JLE end_428_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z23, (CX)
+	CMPQ blockCall_rows(BX), $8
+	JLE end_428_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z24, (CX)
+	CMPQ blockCall_rows(BX), $9
+	JLE end_428_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z25, (CX)
+	CMPQ blockCall_rows(BX), $10
+	JLE end_428_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z26, (CX)
+	CMPQ blockCall_rows(BX), $11
+	JLE end_428_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z27, (CX)
+	CMPQ blockCall_rows(BX), $12
+	JLE end_428_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z28, (CX)
+	CMPQ blockCall_rows(BX), $13
+	JLE end_428_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z29, (CX)
+	CMPQ blockCall_rows(BX), $14
+	JLE end_428_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z30, (CX)
+	CMPQ blockCall_rows(BX), $15
+	JLE end_428_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z31, (CX)
+end_428_written:
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	VPXORD Z24, Z24, Z24
+	VPXORD Z25, Z25, Z25
+	VPXORD Z26, Z26, Z26
+	VPXORD Z27, Z27, Z27
+	VPXORD Z28, Z28, Z28
+	VPXORD Z29, Z29, Z29
+	VPXORD Z30, Z30, Z30
+	VPXORD Z31, Z31, Z31
+	MOVQ blockCall_blocks(BX), CX
+	DECQ 6392(R14)
+	JZ end_428_panel
+	ADDQ blockCall_dstTile(BX), DI
+	SUBQ blockCall_scalesBack(BX), DX
+	JMP step_429
+end_428_panel:
+	DECQ 6400(R14)
+	JZ done_431
+	ADDQ $64, 6408(R14)
+	MOVQ 6408(R14), DI
+	ADDQ blockCall_scalesGap(BX), DX
+	MOVQ blockCall_scale(BX), R9
+	MOVQ blockCall_offset(BX), R10
+	MOVQ blockCall_sum(BX), R11
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6392(R14)
+	JMP step_429
+end_430:
+	MOVQ DI, CX
+	VMOVUPS Z16, (CX)
+	CMPQ blockCall_rows(BX), $1
+	JLE end_430_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z17, (CX)
+	CMPQ blockCall_rows(BX), $2
+	JLE end_430_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z18, (CX)
+	CMPQ blockCall_rows(BX), $3
+	JLE end_430_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z19, (CX)
+	CMPQ blockCall_rows(BX), $4
+	JLE end_430_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z20, (CX)
+	CMPQ blockCall_rows(BX), $5
+	JLE end_430_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z21, (CX)
+	CMPQ blockCall_rows(BX), $6
+	JLE end_430_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z22, (CX)
+	CMPQ blockCall_rows(BX), $7
+	JLE end_430_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z23, (CX)
+	CMPQ blockCall_rows(BX), $8
+	JLE end_430_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z24, (CX)
+	CMPQ blockCall_rows(BX), $9
+	JLE end_430_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z25, (CX)
+	CMPQ blockCall_rows(BX), $10
+	JLE end_430_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z26, (CX)
+	CMPQ blockCall_rows(BX), $11
+	JLE end_430_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z27, (CX)
+	CMPQ blockCall_rows(BX), $12
+	JLE end_430_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z28, (CX)
+	CMPQ blockCall_rows(BX), $13
+	JLE end_430_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z29, (CX)
+	CMPQ blockCall_rows(BX), $14
+	JLE end_430_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z30, (CX)
+	CMPQ blockCall_rows(BX), $15
+	JLE end_430_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z31, (CX)
+end_430_written:
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	VPXORD Z24, Z24, Z24
+	VPXORD Z25, Z25, Z25
+	VPXORD Z26, Z26, Z26
+	VPXORD Z27, Z27, Z27
+	VPXORD Z28, Z28, Z28
+	VPXORD Z29, Z29, Z29
+	VPXORD Z30, Z30, Z30
+	VPXORD Z31, Z31, Z31
+	MOVQ blockCall_blocks(BX), CX
+	DECQ 6392(R14)
+	JZ end_430_panel
+	ADDQ blockCall_dstTile(BX), DI
+	SUBQ blockCall_scalesBack(BX), DX
+	JMP step_423
+end_430_panel:
+	DECQ 6400(R14)
+	JZ done_431
+	ADDQ $64, 6408(R14)
+	MOVQ 6408(R14), DI
+	ADDQ blockCall_scalesGap(BX), DX
+	MOVQ blockCall_scale(BX), R9
+	MOVQ blockCall_offset(BX), R10
+	MOVQ blockCall_sum(BX), R11
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6392(R14)
+	JMP step_423
+done_431:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0xc0 // TILERELEASE
+	VZEROUPPER
+	RET
+
+// blocksQ5MinAMX multiplies c.rows rows of each of c.tiles tiles with c.panels panels (docs/arithmetic.md §5).
+// func blocksQ5MinAMX(c *blockCall)
+TEXT ·blocksQ5MinAMX(SB), 0, $6528-8
+	MOVQ c+0(FP), BX
+	LEAQ 63(SP), R14
+	ANDQ $-64, R14
+	MOVQ blockCall_blocks(BX), CX
+	MOVQ CX, 6376(R14)
+	MOVQ CX, 6344(R14)
+	MOVQ blockCall_panels(BX), AX
+	MOVQ AX, 6400(R14)
+	IMULQ blockCall_tiles(BX), AX
+	IMULQ CX, AX
+	MOVQ AX, 6368(R14)
+	MOVQ AX, 6336(R14)
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVL $1262485504, AX
+	VPBROADCASTD AX, Z12
+	MOVL $3409969152, AX
+	VPBROADCASTD AX, Z13
+	MOVQ blockCall_dst(BX), DI
+	MOVQ DI, 6408(R14)
+	MOVQ blockCall_numbers(BX), SI
+	MOVQ blockCall_scales(BX), DX
+	MOVQ blockCall_height(BX), R13
+	SHLQ $2, R13
+	MOVQ R13, R12
+	SHLQ $3, R12
+	MOVQ $32, R15
+	MOVQ blockCall_q(BX), R8
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	VPXORD Z24, Z24, Z24
+	VPXORD Z25, Z25, Z25
+	VPXORD Z26, Z26, Z26
+	VPXORD Z27, Z27, Z27
+	VPXORD Z28, Z28, Z28
+	VPXORD Z29, Z29, Z29
+	VPXORD Z30, Z30, Z30
+	VPXORD Z31, Z31, Z31
+	MOVQ blockCall_scale(BX), R9
+	MOVQ blockCall_offset(BX), R10
+	MOVQ blockCall_sum(BX), R11
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6392(R14)
+	VPXORD Z0, Z0, Z0
+	VMOVDQU64 Z0, 6272(R14)
+	MOVB $1, 6272(R14)
+	MOVQ $0x0040004000400040, AX
+	MOVQ AX, 6288(R14)
+	MOVQ $0x0040004000200020, AX
+	MOVQ AX, 6296(R14)
+	MOVQ $0x0000010101010101, AX
+	IMULQ blockCall_rows(BX), AX
+	MOVQ AX, 6320(R14)
+	MOVW $0x0808, 6326(R14)
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x78; BYTE $0x49; BYTE $0x84; BYTE $0x26; BYTE $0x80; BYTE $0x18; BYTE $0x00; BYTE $0x00 // LDTILECFG 6272(R14)
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_460
+	ADDQ SI, AX
+near_460:
+	DECQ 6336(R14)
+	JLT unpacked_461
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VMOVDQU64 256(SI), Z14
+	VPSLLW $4, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z0
+	VPSLLW $3, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z1
+	VPSLLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z2
+	VPSLLW $1, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z3
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z14, Z4
+	VPSRLW $1, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z5
+	VPSRLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z6
+	VPSRLW $3, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z7
+	VMOVDQU64 Z0, 4096(R14)
+	VMOVDQU64 Z1, 4160(R14)
+	VMOVDQU64 Z2, 4224(R14)
+	VMOVDQU64 Z3, 4288(R14)
+	VMOVDQU64 Z4, 4352(R14)
+	VMOVDQU64 Z5, 4416(R14)
+	VMOVDQU64 Z6, 4480(R14)
+	VMOVDQU64 Z7, 4544(R14)
+	TESTQ AX, AX
+	JZ near_462
+	CMPQ blockCall_halved(BX), $0
+	JNE half_465
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	ADDQ $384, AX
+	JMP near_462
+half_465:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $192, AX
+near_462:
+	ADDQ $320, SI
+	DECQ 6344(R14)
+	JNZ weights_464
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_463
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_464
+	XORL AX, AX
+	JMP weights_464
+weightsPanel_463:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_466
+	ADDQ SI, AX
+near_466:
+weights_464:
+unpacked_461:
+	DECQ 6336(R14)
+	JLT unpacked_467
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VMOVDQU64 256(SI), Z14
+	VPSLLW $4, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z0
+	VPSLLW $3, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z1
+	VPSLLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z2
+	VPSLLW $1, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z3
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z14, Z4
+	VPSRLW $1, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z5
+	VPSRLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z6
+	VPSRLW $3, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z7
+	VMOVDQU64 Z0, 4608(R14)
+	VMOVDQU64 Z1, 4672(R14)
+	VMOVDQU64 Z2, 4736(R14)
+	VMOVDQU64 Z3, 4800(R14)
+	VMOVDQU64 Z4, 4864(R14)
+	VMOVDQU64 Z5, 4928(R14)
+	VMOVDQU64 Z6, 4992(R14)
+	VMOVDQU64 Z7, 5056(R14)
+	TESTQ AX, AX
+	JZ near_468
+	CMPQ blockCall_halved(BX), $0
+	JNE half_471
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	ADDQ $384, AX
+	JMP near_468
+half_471:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $192, AX
+near_468:
+	ADDQ $320, SI
+	DECQ 6344(R14)
+	JNZ weights_470
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_469
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_470
+	XORL AX, AX
+	JMP weights_470
+weightsPanel_469:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_472
+	ADDQ SI, AX
+near_472:
+weights_470:
+unpacked_467:
+	DECQ 6368(R14)
+	JLT fed_473
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xb4; BYTE $0x7e; BYTE $0x00; BYTE $0x10; BYTE $0x00; BYTE $0x00 // TILELOADD 4096(R14)(R15*2), T6
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5e; BYTE $0xc4 // TDPBSUD T6, T4, T0
+	ADDQ R12, R8
+	DECQ 6376(R14)
+	JNZ fed_473
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_473
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_473:
+	DECQ 6336(R14)
+	JLT unpacked_474
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VMOVDQU64 256(SI), Z14
+	VPSLLW $4, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z0
+	VPSLLW $3, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z1
+	VPSLLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z2
+	VPSLLW $1, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z3
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z14, Z4
+	VPSRLW $1, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z5
+	VPSRLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z6
+	VPSRLW $3, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z7
+	VMOVDQU64 Z0, 5120(R14)
+	VMOVDQU64 Z1, 5184(R14)
+	VMOVDQU64 Z2, 5248(R14)
+	VMOVDQU64 Z3, 5312(R14)
+	VMOVDQU64 Z4, 5376(R14)
+	VMOVDQU64 Z5, 5440(R14)
+	VMOVDQU64 Z6, 5504(R14)
+	VMOVDQU64 Z7, 5568(R14)
+	TESTQ AX, AX
+	JZ near_475
+	CMPQ blockCall_halved(BX), $0
+	JNE half_478
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	ADDQ $384, AX
+	JMP near_475
+half_478:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $192, AX
+near_475:
+	ADDQ $320, SI
+	DECQ 6344(R14)
+	JNZ weights_477
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_476
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_477
+	XORL AX, AX
+	JMP weights_477
+weightsPanel_476:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_479
+	ADDQ SI, AX
+near_479:
+weights_477:
+unpacked_474:
+	DECQ 6368(R14)
+	JLT fed_480
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x7e; BYTE $0x00; BYTE $0x12; BYTE $0x00; BYTE $0x00 // TILELOADD 4608(R14)(R15*2), T7
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T5
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5e; BYTE $0xcd // TDPBSUD T7, T5, T1
+	ADDQ R12, R8
+	DECQ 6376(R14)
+	JNZ fed_480
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_480
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_480:
+	DECQ 6336(R14)
+	JLT unpacked_481
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VMOVDQU64 256(SI), Z14
+	VPSLLW $4, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z0
+	VPSLLW $3, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z1
+	VPSLLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z2
+	VPSLLW $1, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z3
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z14, Z4
+	VPSRLW $1, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z5
+	VPSRLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z6
+	VPSRLW $3, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z7
+	VMOVDQU64 Z0, 5632(R14)
+	VMOVDQU64 Z1, 5696(R14)
+	VMOVDQU64 Z2, 5760(R14)
+	VMOVDQU64 Z3, 5824(R14)
+	VMOVDQU64 Z4, 5888(R14)
+	VMOVDQU64 Z5, 5952(R14)
+	VMOVDQU64 Z6, 6016(R14)
+	VMOVDQU64 Z7, 6080(R14)
+	TESTQ AX, AX
+	JZ near_482
+	CMPQ blockCall_halved(BX), $0
+	JNE half_485
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	ADDQ $384, AX
+	JMP near_482
+half_485:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $192, AX
+near_482:
+	ADDQ $320, SI
+	DECQ 6344(R14)
+	JNZ weights_484
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_483
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_484
+	XORL AX, AX
+	JMP weights_484
+weightsPanel_483:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_486
+	ADDQ SI, AX
+near_486:
+weights_484:
+unpacked_481:
+	DECQ 6368(R14)
+	JLT fed_487
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xb4; BYTE $0x7e; BYTE $0x00; BYTE $0x14; BYTE $0x00; BYTE $0x00 // TILELOADD 5120(R14)(R15*2), T6
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd0 // TILEZERO T2
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5e; BYTE $0xd4 // TDPBSUD T6, T4, T2
+	ADDQ R12, R8
+	DECQ 6376(R14)
+	JNZ fed_487
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_487
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_487:
+	DECQ 6336(R14)
+	JLT unpacked_488
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VMOVDQU64 256(SI), Z14
+	VPSLLW $4, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z0
+	VPSLLW $3, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z1
+	VPSLLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z2
+	VPSLLW $1, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z3
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z14, Z4
+	VPSRLW $1, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z5
+	VPSRLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z6
+	VPSRLW $3, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z7
+	VMOVDQU64 Z0, 4096(R14)
+	VMOVDQU64 Z1, 4160(R14)
+	VMOVDQU64 Z2, 4224(R14)
+	VMOVDQU64 Z3, 4288(R14)
+	VMOVDQU64 Z4, 4352(R14)
+	VMOVDQU64 Z5, 4416(R14)
+	VMOVDQU64 Z6, 4480(R14)
+	VMOVDQU64 Z7, 4544(R14)
+	TESTQ AX, AX
+	JZ near_489
+	CMPQ blockCall_halved(BX), $0
+	JNE half_492
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	ADDQ $384, AX
+	JMP near_489
+half_492:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $192, AX
+near_489:
+	ADDQ $320, SI
+	DECQ 6344(R14)
+	JNZ weights_491
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_490
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_491
+	XORL AX, AX
+	JMP weights_491
+weightsPanel_490:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_493
+	ADDQ SI, AX
+near_493:
+weights_491:
+unpacked_488:
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x7e // TILESTORED T0, 0(R14)(R15*2)
+step_494:
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x8c; BYTE $0x7e; BYTE $0x00; BYTE $0x04; BYTE $0x00; BYTE $0x00 // TILESTORED T1, 1024(R14)(R15*2)
+	VCVTPH2PS (DX), Z8
+	VCVTPH2PS 32(DX), Z9
+	ADDQ $64, DX
+	VPADDD (R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST (R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z16
+	VFMADD231PS.BCST (R11), Z9, Z16
+	VPADDD 64(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 4(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z17
+	VFMADD231PS.BCST 4(R11), Z9, Z17
+	VPADDD 128(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 8(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z18
+	VFMADD231PS.BCST 8(R11), Z9, Z18
+	VPADDD 192(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 12(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z19
+	VFMADD231PS.BCST 12(R11), Z9, Z19
+	DECQ 6368(R14)
+	JLT fed_503
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x7e; BYTE $0x00; BYTE $0x16; BYTE $0x00; BYTE $0x00 // TILELOADD 5632(R14)(R15*2), T7
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T5
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd8 // TILEZERO T3
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5e; BYTE $0xdd // TDPBSUD T7, T5, T3
+	ADDQ R12, R8
+	DECQ 6376(R14)
+	JNZ fed_503
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_503
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_503:
+	DECQ 6336(R14)
+	JLT unpacked_504
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VMOVDQU64 256(SI), Z14
+	VPSLLW $4, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z0
+	VPSLLW $3, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z1
+	VPSLLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z2
+	VPSLLW $1, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z3
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z14, Z4
+	VPSRLW $1, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z5
+	VPSRLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z6
+	VPSRLW $3, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z7
+	VMOVDQU64 Z0, 4608(R14)
+	VMOVDQU64 Z1, 4672(R14)
+	VMOVDQU64 Z2, 4736(R14)
+	VMOVDQU64 Z3, 4800(R14)
+	VMOVDQU64 Z4, 4864(R14)
+	VMOVDQU64 Z5, 4928(R14)
+	VMOVDQU64 Z6, 4992(R14)
+	VMOVDQU64 Z7, 5056(R14)
+	TESTQ AX, AX
+	JZ near_505
+	CMPQ blockCall_halved(BX), $0
+	JNE half_508
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	ADDQ $384, AX
+	JMP near_505
+half_508:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $192, AX
+near_505:
+	ADDQ $320, SI
+	DECQ 6344(R14)
+	JNZ weights_507
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_506
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_507
+	XORL AX, AX
+	JMP weights_507
+weightsPanel_506:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_509
+	ADDQ SI, AX
+near_509:
+weights_507:
+unpacked_504:
+	CMPQ blockCall_rows(BX), $4
+	JLE step_494_rows
+	VPADDD 256(R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST 16(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z20
+	VFMADD231PS.BCST 16(R11), Z9, Z20
+	VPADDD 320(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 20(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z21
+	VFMADD231PS.BCST 20(R11), Z9, Z21
+	VPADDD 384(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 24(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z22
+	VFMADD231PS.BCST 24(R11), Z9, Z22
+	VPADDD 448(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 28(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z23
+	VFMADD231PS.BCST 28(R11), Z9, Z23
+	CMPQ blockCall_rows(BX), $8
+	JLE step_494_rows
+	VPADDD 512(R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST 32(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z24
+	VFMADD231PS.BCST 32(R11), Z9, Z24
+	VPADDD 576(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 36(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z25
+	VFMADD231PS.BCST 36(R11), Z9, Z25
+	VPADDD 640(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 40(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z26
+	VFMADD231PS.BCST 40(R11), Z9, Z26
+	VPADDD 704(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 44(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z27
+	VFMADD231PS.BCST 44(R11), Z9, Z27
+	CMPQ blockCall_rows(BX), $12
+	JLE step_494_rows
+	VPADDD 768(R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST 48(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z28
+	VFMADD231PS.BCST 48(R11), Z9, Z28
+	VPADDD 832(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 52(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z29
+	VFMADD231PS.BCST 52(R11), Z9, Z29
+	VPADDD 896(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 56(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z30
+	VFMADD231PS.BCST 56(R11), Z9, Z30
+	VPADDD 960(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 60(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z31
+	VFMADD231PS.BCST 60(R11), Z9, Z31
+step_494_rows:
+	ADDQ R13, R9
+	ADDQ R13, R11
+	DECQ CX
+	JZ end_495
+step_496:
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x14; BYTE $0x7e // TILESTORED T2, 0(R14)(R15*2)
+	VCVTPH2PS (DX), Z8
+	VCVTPH2PS 32(DX), Z9
+	ADDQ $64, DX
+	VPADDD 1024(R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST (R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z16
+	VFMADD231PS.BCST (R11), Z9, Z16
+	VPADDD 1088(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 4(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z17
+	VFMADD231PS.BCST 4(R11), Z9, Z17
+	VPADDD 1152(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 8(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z18
+	VFMADD231PS.BCST 8(R11), Z9, Z18
+	VPADDD 1216(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 12(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z19
+	VFMADD231PS.BCST 12(R11), Z9, Z19
+	DECQ 6368(R14)
+	JLT fed_510
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xb4; BYTE $0x7e; BYTE $0x00; BYTE $0x10; BYTE $0x00; BYTE $0x00 // TILELOADD 4096(R14)(R15*2), T6
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5e; BYTE $0xc4 // TDPBSUD T6, T4, T0
+	ADDQ R12, R8
+	DECQ 6376(R14)
+	JNZ fed_510
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_510
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_510:
+	DECQ 6336(R14)
+	JLT unpacked_511
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VMOVDQU64 256(SI), Z14
+	VPSLLW $4, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z0
+	VPSLLW $3, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z1
+	VPSLLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z2
+	VPSLLW $1, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z3
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z14, Z4
+	VPSRLW $1, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z5
+	VPSRLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z6
+	VPSRLW $3, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z7
+	VMOVDQU64 Z0, 5120(R14)
+	VMOVDQU64 Z1, 5184(R14)
+	VMOVDQU64 Z2, 5248(R14)
+	VMOVDQU64 Z3, 5312(R14)
+	VMOVDQU64 Z4, 5376(R14)
+	VMOVDQU64 Z5, 5440(R14)
+	VMOVDQU64 Z6, 5504(R14)
+	VMOVDQU64 Z7, 5568(R14)
+	TESTQ AX, AX
+	JZ near_512
+	CMPQ blockCall_halved(BX), $0
+	JNE half_515
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	ADDQ $384, AX
+	JMP near_512
+half_515:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $192, AX
+near_512:
+	ADDQ $320, SI
+	DECQ 6344(R14)
+	JNZ weights_514
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_513
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_514
+	XORL AX, AX
+	JMP weights_514
+weightsPanel_513:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_516
+	ADDQ SI, AX
+near_516:
+weights_514:
+unpacked_511:
+	CMPQ blockCall_rows(BX), $4
+	JLE step_496_rows
+	VPADDD 1280(R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST 16(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z20
+	VFMADD231PS.BCST 16(R11), Z9, Z20
+	VPADDD 1344(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 20(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z21
+	VFMADD231PS.BCST 20(R11), Z9, Z21
+	VPADDD 1408(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 24(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z22
+	VFMADD231PS.BCST 24(R11), Z9, Z22
+	VPADDD 1472(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 28(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z23
+	VFMADD231PS.BCST 28(R11), Z9, Z23
+	CMPQ blockCall_rows(BX), $8
+	JLE step_496_rows
+	VPADDD 1536(R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST 32(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z24
+	VFMADD231PS.BCST 32(R11), Z9, Z24
+	VPADDD 1600(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 36(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z25
+	VFMADD231PS.BCST 36(R11), Z9, Z25
+	VPADDD 1664(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 40(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z26
+	VFMADD231PS.BCST 40(R11), Z9, Z26
+	VPADDD 1728(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 44(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z27
+	VFMADD231PS.BCST 44(R11), Z9, Z27
+	CMPQ blockCall_rows(BX), $12
+	JLE step_496_rows
+	VPADDD 1792(R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST 48(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z28
+	VFMADD231PS.BCST 48(R11), Z9, Z28
+	VPADDD 1856(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 52(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z29
+	VFMADD231PS.BCST 52(R11), Z9, Z29
+	VPADDD 1920(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 56(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z30
+	VFMADD231PS.BCST 56(R11), Z9, Z30
+	VPADDD 1984(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 60(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z31
+	VFMADD231PS.BCST 60(R11), Z9, Z31
+step_496_rows:
+	ADDQ R13, R9
+	ADDQ R13, R11
+	DECQ CX
+	JZ end_497
+step_498:
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x9c; BYTE $0x7e; BYTE $0x00; BYTE $0x04; BYTE $0x00; BYTE $0x00 // TILESTORED T3, 1024(R14)(R15*2)
+	VCVTPH2PS (DX), Z8
+	VCVTPH2PS 32(DX), Z9
+	ADDQ $64, DX
+	VPADDD (R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST (R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z16
+	VFMADD231PS.BCST (R11), Z9, Z16
+	VPADDD 64(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 4(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z17
+	VFMADD231PS.BCST 4(R11), Z9, Z17
+	VPADDD 128(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 8(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z18
+	VFMADD231PS.BCST 8(R11), Z9, Z18
+	VPADDD 192(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 12(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z19
+	VFMADD231PS.BCST 12(R11), Z9, Z19
+	DECQ 6368(R14)
+	JLT fed_517
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x7e; BYTE $0x00; BYTE $0x12; BYTE $0x00; BYTE $0x00 // TILELOADD 4608(R14)(R15*2), T7
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T5
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5e; BYTE $0xcd // TDPBSUD T7, T5, T1
+	ADDQ R12, R8
+	DECQ 6376(R14)
+	JNZ fed_517
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_517
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_517:
+	DECQ 6336(R14)
+	JLT unpacked_518
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VMOVDQU64 256(SI), Z14
+	VPSLLW $4, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z0
+	VPSLLW $3, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z1
+	VPSLLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z2
+	VPSLLW $1, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z3
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z14, Z4
+	VPSRLW $1, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z5
+	VPSRLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z6
+	VPSRLW $3, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z7
+	VMOVDQU64 Z0, 5632(R14)
+	VMOVDQU64 Z1, 5696(R14)
+	VMOVDQU64 Z2, 5760(R14)
+	VMOVDQU64 Z3, 5824(R14)
+	VMOVDQU64 Z4, 5888(R14)
+	VMOVDQU64 Z5, 5952(R14)
+	VMOVDQU64 Z6, 6016(R14)
+	VMOVDQU64 Z7, 6080(R14)
+	TESTQ AX, AX
+	JZ near_519
+	CMPQ blockCall_halved(BX), $0
+	JNE half_522
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	ADDQ $384, AX
+	JMP near_519
+half_522:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $192, AX
+near_519:
+	ADDQ $320, SI
+	DECQ 6344(R14)
+	JNZ weights_521
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_520
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_521
+	XORL AX, AX
+	JMP weights_521
+weightsPanel_520:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_523
+	ADDQ SI, AX
+near_523:
+weights_521:
+unpacked_518:
+	CMPQ blockCall_rows(BX), $4
+	JLE step_498_rows
+	VPADDD 256(R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST 16(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z20
+	VFMADD231PS.BCST 16(R11), Z9, Z20
+	VPADDD 320(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 20(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z21
+	VFMADD231PS.BCST 20(R11), Z9, Z21
+	VPADDD 384(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 24(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z22
+	VFMADD231PS.BCST 24(R11), Z9, Z22
+	VPADDD 448(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 28(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z23
+	VFMADD231PS.BCST 28(R11), Z9, Z23
+	CMPQ blockCall_rows(BX), $8
+	JLE step_498_rows
+	VPADDD 512(R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST 32(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z24
+	VFMADD231PS.BCST 32(R11), Z9, Z24
+	VPADDD 576(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 36(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z25
+	VFMADD231PS.BCST 36(R11), Z9, Z25
+	VPADDD 640(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 40(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z26
+	VFMADD231PS.BCST 40(R11), Z9, Z26
+	VPADDD 704(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 44(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z27
+	VFMADD231PS.BCST 44(R11), Z9, Z27
+	CMPQ blockCall_rows(BX), $12
+	JLE step_498_rows
+	VPADDD 768(R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST 48(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z28
+	VFMADD231PS.BCST 48(R11), Z9, Z28
+	VPADDD 832(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 52(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z29
+	VFMADD231PS.BCST 52(R11), Z9, Z29
+	VPADDD 896(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 56(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z30
+	VFMADD231PS.BCST 56(R11), Z9, Z30
+	VPADDD 960(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 60(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z31
+	VFMADD231PS.BCST 60(R11), Z9, Z31
+step_498_rows:
+	ADDQ R13, R9
+	ADDQ R13, R11
+	DECQ CX
+	JZ end_499
+step_500:
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x7e // TILESTORED T0, 0(R14)(R15*2)
+	VCVTPH2PS (DX), Z8
+	VCVTPH2PS 32(DX), Z9
+	ADDQ $64, DX
+	VPADDD 1024(R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST (R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z16
+	VFMADD231PS.BCST (R11), Z9, Z16
+	VPADDD 1088(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 4(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z17
+	VFMADD231PS.BCST 4(R11), Z9, Z17
+	VPADDD 1152(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 8(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z18
+	VFMADD231PS.BCST 8(R11), Z9, Z18
+	VPADDD 1216(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 12(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z19
+	VFMADD231PS.BCST 12(R11), Z9, Z19
+	DECQ 6368(R14)
+	JLT fed_524
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xb4; BYTE $0x7e; BYTE $0x00; BYTE $0x14; BYTE $0x00; BYTE $0x00 // TILELOADD 5120(R14)(R15*2), T6
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd0 // TILEZERO T2
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5e; BYTE $0xd4 // TDPBSUD T6, T4, T2
+	ADDQ R12, R8
+	DECQ 6376(R14)
+	JNZ fed_524
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_524
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_524:
+	DECQ 6336(R14)
+	JLT unpacked_525
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VMOVDQU64 256(SI), Z14
+	VPSLLW $4, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z0
+	VPSLLW $3, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z1
+	VPSLLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z2
+	VPSLLW $1, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z3
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z14, Z4
+	VPSRLW $1, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z5
+	VPSRLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z6
+	VPSRLW $3, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z7
+	VMOVDQU64 Z0, 4096(R14)
+	VMOVDQU64 Z1, 4160(R14)
+	VMOVDQU64 Z2, 4224(R14)
+	VMOVDQU64 Z3, 4288(R14)
+	VMOVDQU64 Z4, 4352(R14)
+	VMOVDQU64 Z5, 4416(R14)
+	VMOVDQU64 Z6, 4480(R14)
+	VMOVDQU64 Z7, 4544(R14)
+	TESTQ AX, AX
+	JZ near_526
+	CMPQ blockCall_halved(BX), $0
+	JNE half_529
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	ADDQ $384, AX
+	JMP near_526
+half_529:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $192, AX
+near_526:
+	ADDQ $320, SI
+	DECQ 6344(R14)
+	JNZ weights_528
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_527
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_528
+	XORL AX, AX
+	JMP weights_528
+weightsPanel_527:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_530
+	ADDQ SI, AX
+near_530:
+weights_528:
+unpacked_525:
+	CMPQ blockCall_rows(BX), $4
+	JLE step_500_rows
+	VPADDD 1280(R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST 16(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z20
+	VFMADD231PS.BCST 16(R11), Z9, Z20
+	VPADDD 1344(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 20(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z21
+	VFMADD231PS.BCST 20(R11), Z9, Z21
+	VPADDD 1408(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 24(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z22
+	VFMADD231PS.BCST 24(R11), Z9, Z22
+	VPADDD 1472(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 28(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z23
+	VFMADD231PS.BCST 28(R11), Z9, Z23
+	CMPQ blockCall_rows(BX), $8
+	JLE step_500_rows
+	VPADDD 1536(R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST 32(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z24
+	VFMADD231PS.BCST 32(R11), Z9, Z24
+	VPADDD 1600(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 36(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z25
+	VFMADD231PS.BCST 36(R11), Z9, Z25
+	VPADDD 1664(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 40(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z26
+	VFMADD231PS.BCST 40(R11), Z9, Z26
+	VPADDD 1728(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 44(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z27
+	VFMADD231PS.BCST 44(R11), Z9, Z27
+	CMPQ blockCall_rows(BX), $12
+	JLE step_500_rows
+	VPADDD 1792(R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST 48(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z28
+	VFMADD231PS.BCST 48(R11), Z9, Z28
+	VPADDD 1856(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 52(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z29
+	VFMADD231PS.BCST 52(R11), Z9, Z29
+	VPADDD 1920(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 56(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z30
+	VFMADD231PS.BCST 56(R11), Z9, Z30
+	VPADDD 1984(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 60(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z31
+	VFMADD231PS.BCST 60(R11), Z9, Z31
+step_500_rows:
+	ADDQ R13, R9
+	ADDQ R13, R11
+	DECQ CX
+	JZ end_501
+	JMP step_494
+end_495:
+	MOVQ DI, CX
+	VMOVUPS Z16, (CX)
+	CMPQ blockCall_rows(BX), $1
+	JLE end_495_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z17, (CX)
+	CMPQ blockCall_rows(BX), $2
+	JLE end_495_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z18, (CX)
+	CMPQ blockCall_rows(BX), $3
+	JLE end_495_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z19, (CX)
+	CMPQ blockCall_rows(BX), $4
+	JLE end_495_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z20, (CX)
+	CMPQ blockCall_rows(BX), $5
+	JLE end_495_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z21, (CX)
+	CMPQ blockCall_rows(BX), $6
+	JLE end_495_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z22, (CX)
+	CMPQ blockCall_rows(BX), $7
+	JLE end_495_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z23, (CX)
+	CMPQ blockCall_rows(BX), $8
+	JLE end_495_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z24, (CX)
+	CMPQ blockCall_rows(BX), $9
+	JLE end_495_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z25, (CX)
+	CMPQ blockCall_rows(BX), $10
+	JLE end_495_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z26, (CX)
+	CMPQ blockCall_rows(BX), $11
+	JLE end_495_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z27, (CX)
+	CMPQ blockCall_rows(BX), $12
+	JLE end_495_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z28, (CX)
+	CMPQ blockCall_rows(BX), $13
+	JLE end_495_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z29, (CX)
+	CMPQ blockCall_rows(BX), $14
+	JLE end_495_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z30, (CX)
+	CMPQ blockCall_rows(BX), $15
+	JLE end_495_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z31, (CX)
+end_495_written:
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	VPXORD Z24, Z24, Z24
+	VPXORD Z25, Z25, Z25
+	VPXORD Z26, Z26, Z26
+	VPXORD Z27, Z27, Z27
+	VPXORD Z28, Z28, Z28
+	VPXORD Z29, Z29, Z29
+	VPXORD Z30, Z30, Z30
+	VPXORD Z31, Z31, Z31
+	MOVQ blockCall_blocks(BX), CX
+	DECQ 6392(R14)
+	JZ end_495_panel
+	ADDQ blockCall_dstTile(BX), DI
+	SUBQ blockCall_scalesBack(BX), DX
+	JMP step_496
+end_495_panel:
+	DECQ 6400(R14)
+	JZ done_502
+	ADDQ $64, 6408(R14)
+	MOVQ 6408(R14), DI
+	ADDQ blockCall_scalesGap(BX), DX
+	MOVQ blockCall_scale(BX), R9
+	MOVQ blockCall_offset(BX), R10
+	MOVQ blockCall_sum(BX), R11
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6392(R14)
+	JMP step_496
+end_497:
+	MOVQ DI, CX
+	VMOVUPS Z16, (CX)
+	CMPQ blockCall_rows(BX), $1
+	JLE end_497_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z17, (CX)
+	CMPQ blockCall_rows(BX), $2
+	JLE end_497_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z18, (CX)
+	CMPQ blockCall_rows(BX), $3
+	JLE end_497_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z19, (CX)
+	CMPQ blockCall_rows(BX), $4
+	JLE end_497_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z20, (CX)
+	CMPQ blockCall_rows(BX), $5
+	JLE end_497_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z21, (CX)
+	CMPQ blockCall_rows(BX), $6
+	JLE end_497_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z22, (CX)
+	CMPQ blockCall_rows(BX), $7
+	JLE end_497_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z23, (CX)
+	CMPQ blockCall_rows(BX), $8
+	JLE end_497_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z24, (CX)
+	CMPQ blockCall_rows(BX), $9
+	JLE end_497_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z25, (CX)
+	CMPQ blockCall_rows(BX), $10
+	JLE end_497_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z26, (CX)
+	CMPQ blockCall_rows(BX), $11
+	JLE end_497_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z27, (CX)
+	CMPQ blockCall_rows(BX), $12
+	JLE end_497_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z28, (CX)
+	CMPQ blockCall_rows(BX), $13
+	JLE end_497_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z29, (CX)
+	CMPQ blockCall_rows(BX), $14
+	JLE end_497_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z30, (CX)
+	CMPQ blockCall_rows(BX), $15
+	JLE end_497_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z31, (CX)
+end_497_written:
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	VPXORD Z24, Z24, Z24
+	VPXORD Z25, Z25, Z25
+	VPXORD Z26, Z26, Z26
+	VPXORD Z27, Z27, Z27
+	VPXORD Z28, Z28, Z28
+	VPXORD Z29, Z29, Z29
+	VPXORD Z30, Z30, Z30
+	VPXORD Z31, Z31, Z31
+	MOVQ blockCall_blocks(BX), CX
+	DECQ 6392(R14)
+	JZ end_497_panel
+	ADDQ blockCall_dstTile(BX), DI
+	SUBQ blockCall_scalesBack(BX), DX
+	JMP step_498
+end_497_panel:
+	DECQ 6400(R14)
+	JZ done_502
+	ADDQ $64, 6408(R14)
+	MOVQ 6408(R14), DI
+	ADDQ blockCall_scalesGap(BX), DX
+	MOVQ blockCall_scale(BX), R9
+	MOVQ blockCall_offset(BX), R10
+	MOVQ blockCall_sum(BX), R11
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6392(R14)
+	JMP step_498
+end_499:
+	MOVQ DI, CX
+	VMOVUPS Z16, (CX)
+	CMPQ blockCall_rows(BX), $1
+	JLE end_499_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z17, (CX)
+	CMPQ blockCall_rows(BX), $2
+	JLE end_499_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z18, (CX)
+	CMPQ blockCall_rows(BX), $3
+	JLE end_499_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z19, (CX)
+	CMPQ blockCall_rows(BX), $4
+	JLE end_499_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z20, (CX)
+	CMPQ blockCall_rows(BX), $5
+	JLE end_499_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z21, (CX)
+	CMPQ blockCall_rows(BX), $6
+	JLE end_499_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z22, (CX)
+	CMPQ blockCall_rows(BX), $7
+	JLE end_499_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z23, (CX)
+	CMPQ blockCall_rows(BX), $8
+	JLE end_499_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z24, (CX)
+	CMPQ blockCall_rows(BX), $9
+	JLE end_499_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z25, (CX)
+	CMPQ blockCall_rows(BX), $10
+	JLE end_499_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z26, (CX)
+	CMPQ blockCall_rows(BX), $11
+	JLE end_499_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z27, (CX)
+	CMPQ blockCall_rows(BX), $12
+	JLE end_499_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z28, (CX)
+	CMPQ blockCall_rows(BX), $13
+	JLE end_499_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z29, (CX)
+	CMPQ blockCall_rows(BX), $14
+	JLE end_499_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z30, (CX)
+	CMPQ blockCall_rows(BX), $15
+	JLE end_499_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z31, (CX)
+end_499_written:
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	VPXORD Z24, Z24, Z24
+	VPXORD Z25, Z25, Z25
+	VPXORD Z26, Z26, Z26
+	VPXORD Z27, Z27, Z27
+	VPXORD Z28, Z28, Z28
+	VPXORD Z29, Z29, Z29
+	VPXORD Z30, Z30, Z30
+	VPXORD Z31, Z31, Z31
+	MOVQ blockCall_blocks(BX), CX
+	DECQ 6392(R14)
+	JZ end_499_panel
+	ADDQ blockCall_dstTile(BX), DI
+	SUBQ blockCall_scalesBack(BX), DX
+	JMP step_500
+end_499_panel:
+	DECQ 6400(R14)
+	JZ done_502
+	ADDQ $64, 6408(R14)
+	MOVQ 6408(R14), DI
+	ADDQ blockCall_scalesGap(BX), DX
+	MOVQ blockCall_scale(BX), R9
+	MOVQ blockCall_offset(BX), R10
+	MOVQ blockCall_sum(BX), R11
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6392(R14)
+	JMP step_500
+end_501:
+	MOVQ DI, CX
+	VMOVUPS Z16, (CX)
+	CMPQ blockCall_rows(BX), $1
+	JLE end_501_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z17, (CX)
+	CMPQ blockCall_rows(BX), $2
+	JLE end_501_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z18, (CX)
+	CMPQ blockCall_rows(BX), $3
+	JLE end_501_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z19, (CX)
+	CMPQ blockCall_rows(BX), $4
+	JLE end_501_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z20, (CX)
+	CMPQ blockCall_rows(BX), $5
+	JLE end_501_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z21, (CX)
+	CMPQ blockCall_rows(BX), $6
+	JLE end_501_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z22, (CX)
+	CMPQ blockCall_rows(BX), $7
+	JLE end_501_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z23, (CX)
+	CMPQ blockCall_rows(BX), $8
+	JLE end_501_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z24, (CX)
+	CMPQ blockCall_rows(BX), $9
+	JLE end_501_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z25, (CX)
+	CMPQ blockCall_rows(BX), $10
+	JLE end_501_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z26, (CX)
+	CMPQ blockCall_rows(BX), $11
+	JLE end_501_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z27, (CX)
+	CMPQ blockCall_rows(BX), $12
+	JLE end_501_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z28, (CX)
+	CMPQ blockCall_rows(BX), $13
+	JLE end_501_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z29, (CX)
+	CMPQ blockCall_rows(BX), $14
+	JLE end_501_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z30, (CX)
+	CMPQ blockCall_rows(BX), $15
+	JLE end_501_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z31, (CX)
+end_501_written:
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	VPXORD Z24, Z24, Z24
+	VPXORD Z25, Z25, Z25
+	VPXORD Z26, Z26, Z26
+	VPXORD Z27, Z27, Z27
+	VPXORD Z28, Z28, Z28
+	VPXORD Z29, Z29, Z29
+	VPXORD Z30, Z30, Z30
+	VPXORD Z31, Z31, Z31
+	MOVQ blockCall_blocks(BX), CX
+	DECQ 6392(R14)
+	JZ end_501_panel
+	ADDQ blockCall_dstTile(BX), DI
+	SUBQ blockCall_scalesBack(BX), DX
+	JMP step_494
+end_501_panel:
+	DECQ 6400(R14)
+	JZ done_502
+	ADDQ $64, 6408(R14)
+	MOVQ 6408(R14), DI
+	ADDQ blockCall_scalesGap(BX), DX
+	MOVQ blockCall_scale(BX), R9
+	MOVQ blockCall_offset(BX), R10
+	MOVQ blockCall_sum(BX), R11
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6392(R14)
+	JMP step_494
+done_502:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0xc0 // TILERELEASE
+	VZEROUPPER
+	RET
+
+// blocksQ8KAMX multiplies c.rows rows of each of c.tiles tiles with c.panels panels (docs/arithmetic.md §5).
+// func blocksQ8KAMX(c *blockCall)
+TEXT ·blocksQ8KAMX(SB), 0, $6528-8
+	MOVQ c+0(FP), BX
+	LEAQ 63(SP), R14
+	ANDQ $-64, R14
+	MOVQ blockCall_blocks(BX), CX
+	MOVQ CX, 6376(R14)
+	MOVQ CX, 6344(R14)
+	MOVQ blockCall_panels(BX), AX
+	MOVQ AX, 6400(R14)
+	IMULQ blockCall_tiles(BX), AX
+	IMULQ CX, AX
+	MOVQ AX, 6368(R14)
+	MOVQ AX, 6336(R14)
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVL $1262485504, AX
+	VPBROADCASTD AX, Z12
+	MOVL $3409969152, AX
+	VPBROADCASTD AX, Z13
+	MOVQ blockCall_dst(BX), DI
+	MOVQ DI, 6408(R14)
+	MOVQ blockCall_numbers(BX), SI
+	MOVQ blockCall_scales(BX), DX
+	MOVQ blockCall_height(BX), R13
+	SHLQ $2, R13
+	MOVQ R13, R12
+	SHLQ $3, R12
+	MOVQ $32, R15
+	MOVQ blockCall_q(BX), R8
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	VPXORD Z24, Z24, Z24
+	VPXORD Z25, Z25, Z25
+	VPXORD Z26, Z26, Z26
+	VPXORD Z27, Z27, Z27
+	VPXORD Z28, Z28, Z28
+	VPXORD Z29, Z29, Z29
+	VPXORD Z30, Z30, Z30
+	VPXORD Z31, Z31, Z31
+	MOVQ blockCall_scale(BX), R9
+	MOVQ blockCall_offset(BX), R10
+	MOVQ blockCall_sum(BX), R11
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6392(R14)
+	VPXORD Z0, Z0, Z0
+	VMOVDQU64 Z0, 6272(R14)
+	MOVB $1, 6272(R14)
+	MOVQ $0x0040004000400040, AX
+	MOVQ AX, 6288(R14)
+	MOVQ $0x0040004000200020, AX
+	MOVQ AX, 6296(R14)
+	MOVQ $0x0000010101010101, AX
+	IMULQ blockCall_rows(BX), AX
+	MOVQ AX, 6320(R14)
+	MOVW $0x0808, 6326(R14)
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x78; BYTE $0x49; BYTE $0x84; BYTE $0x26; BYTE $0x80; BYTE $0x18; BYTE $0x00; BYTE $0x00 // LDTILECFG 6272(R14)
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_531
+	ADDQ SI, AX
+near_531:
+	DECQ 6368(R14)
+	JLT fed_532
 	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x7e // TILELOADD 0(SI)(R15*2), T6
 	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T4
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5e; BYTE $0xc4 // TDPBSUD T6, T4, T0
+	ADDQ R12, R8
 	TESTQ AX, AX
-	JZ near_93
+	JZ near_533
 	CMPQ blockCall_halved(BX), $0
-	JNE half_94
+	JNE half_536
 	PREFETCHT1 (AX)
 	PREFETCHT1 64(AX)
 	PREFETCHT1 128(AX)
@@ -2491,50 +12308,59 @@ near_91:
 	PREFETCHT1 448(AX)
 	PREFETCHT1 512(AX)
 	ADDQ $552, AX
-	JMP near_93
-half_94:
+	JMP near_533
+half_536:
 	PREFETCHT1 (AX)
 	PREFETCHT1 64(AX)
 	PREFETCHT1 128(AX)
 	PREFETCHT1 192(AX)
 	PREFETCHT1 256(AX)
 	ADDQ $276, AX
-near_93:
-	ADDQ R12, R8
+near_533:
 	ADDQ $512, SI
-	DECQ 4296(R14)
-	JNZ fed_92
+	DECQ 6344(R14)
+	JNZ weights_535
 	VMOVQ blockCall_blocks(BX), X0
-	VMOVQ X0, 4296(R14)
-	DECQ 4304(R14)
-	JZ feedPanel_95
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_534
 	SUBQ blockCall_numbersBack(BX), SI
-	DECQ 4312(R14)
-	JNZ fed_92
+	DECQ 6360(R14)
+	JNZ weights_535
 	XORL AX, AX
-	JMP fed_92
-feedPanel_95:
+	JMP weights_535
+weightsPanel_534:
 	ADDQ blockCall_numbersGap(BX), SI
-	MOVQ blockCall_q(BX), R8
 	VMOVQ blockCall_tiles(BX), X0
-	VMOVQ X0, 4304(R14)
-	MOVQ $2, 4312(R14)
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
 	MOVQ blockCall_ahead(BX), AX
 	TESTQ AX, AX
-	JZ near_96
+	JZ near_537
 	ADDQ SI, AX
-near_96:
-fed_92:
-	DECQ 4288(R14)
-	JLT fed_97
+near_537:
+weights_535:
+	DECQ 6376(R14)
+	JNZ fed_532
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_532
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_532:
+	DECQ 6368(R14)
+	JLT fed_538
 	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x7e // TILELOADD 0(SI)(R15*2), T7
 	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T5
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5e; BYTE $0xcd // TDPBSUD T7, T5, T1
+	ADDQ R12, R8
 	TESTQ AX, AX
-	JZ near_98
+	JZ near_539
 	CMPQ blockCall_halved(BX), $0
-	JNE half_99
+	JNE half_542
 	PREFETCHT1 (AX)
 	PREFETCHT1 64(AX)
 	PREFETCHT1 128(AX)
@@ -2545,50 +12371,59 @@ fed_92:
 	PREFETCHT1 448(AX)
 	PREFETCHT1 512(AX)
 	ADDQ $552, AX
-	JMP near_98
-half_99:
+	JMP near_539
+half_542:
 	PREFETCHT1 (AX)
 	PREFETCHT1 64(AX)
 	PREFETCHT1 128(AX)
 	PREFETCHT1 192(AX)
 	PREFETCHT1 256(AX)
 	ADDQ $276, AX
-near_98:
-	ADDQ R12, R8
+near_539:
 	ADDQ $512, SI
-	DECQ 4296(R14)
-	JNZ fed_97
+	DECQ 6344(R14)
+	JNZ weights_541
 	VMOVQ blockCall_blocks(BX), X0
-	VMOVQ X0, 4296(R14)
-	DECQ 4304(R14)
-	JZ feedPanel_100
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_540
 	SUBQ blockCall_numbersBack(BX), SI
-	DECQ 4312(R14)
-	JNZ fed_97
+	DECQ 6360(R14)
+	JNZ weights_541
 	XORL AX, AX
-	JMP fed_97
-feedPanel_100:
+	JMP weights_541
+weightsPanel_540:
 	ADDQ blockCall_numbersGap(BX), SI
-	MOVQ blockCall_q(BX), R8
 	VMOVQ blockCall_tiles(BX), X0
-	VMOVQ X0, 4304(R14)
-	MOVQ $2, 4312(R14)
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
 	MOVQ blockCall_ahead(BX), AX
 	TESTQ AX, AX
-	JZ near_101
+	JZ near_543
 	ADDQ SI, AX
-near_101:
-fed_97:
-	DECQ 4288(R14)
-	JLT fed_102
+near_543:
+weights_541:
+	DECQ 6376(R14)
+	JNZ fed_538
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_538
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_538:
+	DECQ 6368(R14)
+	JLT fed_544
 	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x7e // TILELOADD 0(SI)(R15*2), T6
 	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T4
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd0 // TILEZERO T2
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5e; BYTE $0xd4 // TDPBSUD T6, T4, T2
+	ADDQ R12, R8
 	TESTQ AX, AX
-	JZ near_103
+	JZ near_545
 	CMPQ blockCall_halved(BX), $0
-	JNE half_104
+	JNE half_548
 	PREFETCHT1 (AX)
 	PREFETCHT1 64(AX)
 	PREFETCHT1 128(AX)
@@ -2599,49 +12434,57 @@ fed_97:
 	PREFETCHT1 448(AX)
 	PREFETCHT1 512(AX)
 	ADDQ $552, AX
-	JMP near_103
-half_104:
+	JMP near_545
+half_548:
 	PREFETCHT1 (AX)
 	PREFETCHT1 64(AX)
 	PREFETCHT1 128(AX)
 	PREFETCHT1 192(AX)
 	PREFETCHT1 256(AX)
 	ADDQ $276, AX
-near_103:
-	ADDQ R12, R8
+near_545:
 	ADDQ $512, SI
-	DECQ 4296(R14)
-	JNZ fed_102
+	DECQ 6344(R14)
+	JNZ weights_547
 	VMOVQ blockCall_blocks(BX), X0
-	VMOVQ X0, 4296(R14)
-	DECQ 4304(R14)
-	JZ feedPanel_105
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_546
 	SUBQ blockCall_numbersBack(BX), SI
-	DECQ 4312(R14)
-	JNZ fed_102
+	DECQ 6360(R14)
+	JNZ weights_547
 	XORL AX, AX
-	JMP fed_102
-feedPanel_105:
+	JMP weights_547
+weightsPanel_546:
 	ADDQ blockCall_numbersGap(BX), SI
-	MOVQ blockCall_q(BX), R8
 	VMOVQ blockCall_tiles(BX), X0
-	VMOVQ X0, 4304(R14)
-	MOVQ $2, 4312(R14)
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
 	MOVQ blockCall_ahead(BX), AX
 	TESTQ AX, AX
-	JZ near_106
+	JZ near_549
 	ADDQ SI, AX
-near_106:
-fed_102:
+near_549:
+weights_547:
+	DECQ 6376(R14)
+	JNZ fed_544
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_544
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_544:
 	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x7e // TILESTORED T0, 0(R14)(R15*2)
-step_107:
+step_550:
 	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x8c; BYTE $0x7e; BYTE $0x00; BYTE $0x04; BYTE $0x00; BYTE $0x00 // TILESTORED T1, 1024(R14)(R15*2)
 	TESTQ $7, CX
-	JNZ step_107_record
+	JNZ step_550_record
 	VCVTPH2PS (DX), Z10
 	VCVTPH2PS 32(DX), Z11
 	ADDQ $64, DX
-step_107_record:
+step_550_record:
 	VPMOVZXBD (DX), Z8
 	VPMOVZXBD 16(DX), Z9
 	VCVTDQ2PS Z8, Z8
@@ -2669,16 +12512,17 @@ step_107_record:
 	VMULPS.BCST 12(R9), Z8, Z7
 	VFMADD231PS Z7, Z3, Z19
 	VFNMADD231PS.BCST 12(R11), Z9, Z19
-	DECQ 4288(R14)
-	JLT fed_116
+	DECQ 6368(R14)
+	JLT fed_559
 	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x7e // TILELOADD 0(SI)(R15*2), T7
 	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T5
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd8 // TILEZERO T3
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5e; BYTE $0xdd // TDPBSUD T7, T5, T3
+	ADDQ R12, R8
 	TESTQ AX, AX
-	JZ near_117
+	JZ near_560
 	CMPQ blockCall_halved(BX), $0
-	JNE half_118
+	JNE half_563
 	PREFETCHT1 (AX)
 	PREFETCHT1 64(AX)
 	PREFETCHT1 128(AX)
@@ -2689,42 +12533,50 @@ step_107_record:
 	PREFETCHT1 448(AX)
 	PREFETCHT1 512(AX)
 	ADDQ $552, AX
-	JMP near_117
-half_118:
+	JMP near_560
+half_563:
 	PREFETCHT1 (AX)
 	PREFETCHT1 64(AX)
 	PREFETCHT1 128(AX)
 	PREFETCHT1 192(AX)
 	PREFETCHT1 256(AX)
 	ADDQ $276, AX
-near_117:
-	ADDQ R12, R8
+near_560:
 	ADDQ $512, SI
-	DECQ 4296(R14)
-	JNZ fed_116
+	DECQ 6344(R14)
+	JNZ weights_562
 	VMOVQ blockCall_blocks(BX), X0
-	VMOVQ X0, 4296(R14)
-	DECQ 4304(R14)
-	JZ feedPanel_119
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_561
 	SUBQ blockCall_numbersBack(BX), SI
-	DECQ 4312(R14)
-	JNZ fed_116
+	DECQ 6360(R14)
+	JNZ weights_562
 	XORL AX, AX
-	JMP fed_116
-feedPanel_119:
+	JMP weights_562
+weightsPanel_561:
 	ADDQ blockCall_numbersGap(BX), SI
-	MOVQ blockCall_q(BX), R8
 	VMOVQ blockCall_tiles(BX), X0
-	VMOVQ X0, 4304(R14)
-	MOVQ $2, 4312(R14)
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
 	MOVQ blockCall_ahead(BX), AX
 	TESTQ AX, AX
-	JZ near_120
+	JZ near_564
 	ADDQ SI, AX
-near_120:
-fed_116:
+near_564:
+weights_562:
+	DECQ 6376(R14)
+	JNZ fed_559
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_559
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_559:
 	CMPQ blockCall_rows(BX), $4
-	JLE step_107_rows
+	JLE step_550_rows
 	VPADDD 256(R14), Z12, Z0
 	VADDPS Z13, Z0, Z0
 	VMULPS.BCST 16(R9), Z8, Z4
@@ -2746,7 +12598,7 @@ fed_116:
 	VFMADD231PS Z7, Z3, Z23
 	VFNMADD231PS.BCST 28(R11), Z9, Z23
 	CMPQ blockCall_rows(BX), $8
-	JLE step_107_rows
+	JLE step_550_rows
 	VPADDD 512(R14), Z12, Z0
 	VADDPS Z13, Z0, Z0
 	VMULPS.BCST 32(R9), Z8, Z4
@@ -2768,7 +12620,7 @@ fed_116:
 	VFMADD231PS Z7, Z3, Z27
 	VFNMADD231PS.BCST 44(R11), Z9, Z27
 	CMPQ blockCall_rows(BX), $12
-	JLE step_107_rows
+	JLE step_550_rows
 	VPADDD 768(R14), Z12, Z0
 	VADDPS Z13, Z0, Z0
 	VMULPS.BCST 48(R9), Z8, Z4
@@ -2789,12 +12641,12 @@ fed_116:
 	VMULPS.BCST 60(R9), Z8, Z7
 	VFMADD231PS Z7, Z3, Z31
 	VFNMADD231PS.BCST 60(R11), Z9, Z31
-step_107_rows:
+step_550_rows:
 	ADDQ R13, R9
 	ADDQ R13, R11
 	DECQ CX
-	JZ end_108
-step_109:
+	JZ end_551
+step_552:
 	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x14; BYTE $0x7e // TILESTORED T2, 0(R14)(R15*2)
 	VPMOVZXBD (DX), Z8
 	VPMOVZXBD 16(DX), Z9
@@ -2823,16 +12675,17 @@ step_109:
 	VMULPS.BCST 12(R9), Z8, Z7
 	VFMADD231PS Z7, Z3, Z19
 	VFNMADD231PS.BCST 12(R11), Z9, Z19
-	DECQ 4288(R14)
-	JLT fed_121
+	DECQ 6368(R14)
+	JLT fed_565
 	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x7e // TILELOADD 0(SI)(R15*2), T6
 	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T4
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5e; BYTE $0xc4 // TDPBSUD T6, T4, T0
+	ADDQ R12, R8
 	TESTQ AX, AX
-	JZ near_122
+	JZ near_566
 	CMPQ blockCall_halved(BX), $0
-	JNE half_123
+	JNE half_569
 	PREFETCHT1 (AX)
 	PREFETCHT1 64(AX)
 	PREFETCHT1 128(AX)
@@ -2843,42 +12696,50 @@ step_109:
 	PREFETCHT1 448(AX)
 	PREFETCHT1 512(AX)
 	ADDQ $552, AX
-	JMP near_122
-half_123:
+	JMP near_566
+half_569:
 	PREFETCHT1 (AX)
 	PREFETCHT1 64(AX)
 	PREFETCHT1 128(AX)
 	PREFETCHT1 192(AX)
 	PREFETCHT1 256(AX)
 	ADDQ $276, AX
-near_122:
-	ADDQ R12, R8
+near_566:
 	ADDQ $512, SI
-	DECQ 4296(R14)
-	JNZ fed_121
+	DECQ 6344(R14)
+	JNZ weights_568
 	VMOVQ blockCall_blocks(BX), X0
-	VMOVQ X0, 4296(R14)
-	DECQ 4304(R14)
-	JZ feedPanel_124
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_567
 	SUBQ blockCall_numbersBack(BX), SI
-	DECQ 4312(R14)
-	JNZ fed_121
+	DECQ 6360(R14)
+	JNZ weights_568
 	XORL AX, AX
-	JMP fed_121
-feedPanel_124:
+	JMP weights_568
+weightsPanel_567:
 	ADDQ blockCall_numbersGap(BX), SI
-	MOVQ blockCall_q(BX), R8
 	VMOVQ blockCall_tiles(BX), X0
-	VMOVQ X0, 4304(R14)
-	MOVQ $2, 4312(R14)
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
 	MOVQ blockCall_ahead(BX), AX
 	TESTQ AX, AX
-	JZ near_125
+	JZ near_570
 	ADDQ SI, AX
-near_125:
-fed_121:
+near_570:
+weights_568:
+	DECQ 6376(R14)
+	JNZ fed_565
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_565
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_565:
 	CMPQ blockCall_rows(BX), $4
-	JLE step_109_rows
+	JLE step_552_rows
 	VPADDD 1280(R14), Z12, Z0
 	VADDPS Z13, Z0, Z0
 	VMULPS.BCST 16(R9), Z8, Z4
@@ -2900,7 +12761,7 @@ fed_121:
 	VFMADD231PS Z7, Z3, Z23
 	VFNMADD231PS.BCST 28(R11), Z9, Z23
 	CMPQ blockCall_rows(BX), $8
-	JLE step_109_rows
+	JLE step_552_rows
 	VPADDD 1536(R14), Z12, Z0
 	VADDPS Z13, Z0, Z0
 	VMULPS.BCST 32(R9), Z8, Z4
@@ -2922,7 +12783,7 @@ fed_121:
 	VFMADD231PS Z7, Z3, Z27
 	VFNMADD231PS.BCST 44(R11), Z9, Z27
 	CMPQ blockCall_rows(BX), $12
-	JLE step_109_rows
+	JLE step_552_rows
 	VPADDD 1792(R14), Z12, Z0
 	VADDPS Z13, Z0, Z0
 	VMULPS.BCST 48(R9), Z8, Z4
@@ -2943,12 +12804,12 @@ fed_121:
 	VMULPS.BCST 60(R9), Z8, Z7
 	VFMADD231PS Z7, Z3, Z31
 	VFNMADD231PS.BCST 60(R11), Z9, Z31
-step_109_rows:
+step_552_rows:
 	ADDQ R13, R9
 	ADDQ R13, R11
 	DECQ CX
-	JZ end_110
-step_111:
+	JZ end_553
+step_554:
 	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x9c; BYTE $0x7e; BYTE $0x00; BYTE $0x04; BYTE $0x00; BYTE $0x00 // TILESTORED T3, 1024(R14)(R15*2)
 	VPMOVZXBD (DX), Z8
 	VPMOVZXBD 16(DX), Z9
@@ -2977,16 +12838,17 @@ step_111:
 	VMULPS.BCST 12(R9), Z8, Z7
 	VFMADD231PS Z7, Z3, Z19
 	VFNMADD231PS.BCST 12(R11), Z9, Z19
-	DECQ 4288(R14)
-	JLT fed_126
+	DECQ 6368(R14)
+	JLT fed_571
 	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x3c; BYTE $0x7e // TILELOADD 0(SI)(R15*2), T7
 	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T5
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5e; BYTE $0xcd // TDPBSUD T7, T5, T1
+	ADDQ R12, R8
 	TESTQ AX, AX
-	JZ near_127
+	JZ near_572
 	CMPQ blockCall_halved(BX), $0
-	JNE half_128
+	JNE half_575
 	PREFETCHT1 (AX)
 	PREFETCHT1 64(AX)
 	PREFETCHT1 128(AX)
@@ -2997,42 +12859,50 @@ step_111:
 	PREFETCHT1 448(AX)
 	PREFETCHT1 512(AX)
 	ADDQ $552, AX
-	JMP near_127
-half_128:
+	JMP near_572
+half_575:
 	PREFETCHT1 (AX)
 	PREFETCHT1 64(AX)
 	PREFETCHT1 128(AX)
 	PREFETCHT1 192(AX)
 	PREFETCHT1 256(AX)
 	ADDQ $276, AX
-near_127:
-	ADDQ R12, R8
+near_572:
 	ADDQ $512, SI
-	DECQ 4296(R14)
-	JNZ fed_126
+	DECQ 6344(R14)
+	JNZ weights_574
 	VMOVQ blockCall_blocks(BX), X0
-	VMOVQ X0, 4296(R14)
-	DECQ 4304(R14)
-	JZ feedPanel_129
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_573
 	SUBQ blockCall_numbersBack(BX), SI
-	DECQ 4312(R14)
-	JNZ fed_126
+	DECQ 6360(R14)
+	JNZ weights_574
 	XORL AX, AX
-	JMP fed_126
-feedPanel_129:
+	JMP weights_574
+weightsPanel_573:
 	ADDQ blockCall_numbersGap(BX), SI
-	MOVQ blockCall_q(BX), R8
 	VMOVQ blockCall_tiles(BX), X0
-	VMOVQ X0, 4304(R14)
-	MOVQ $2, 4312(R14)
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
 	MOVQ blockCall_ahead(BX), AX
 	TESTQ AX, AX
-	JZ near_130
+	JZ near_576
 	ADDQ SI, AX
-near_130:
-fed_126:
+near_576:
+weights_574:
+	DECQ 6376(R14)
+	JNZ fed_571
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_571
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_571:
 	CMPQ blockCall_rows(BX), $4
-	JLE step_111_rows
+	JLE step_554_rows
 	VPADDD 256(R14), Z12, Z0
 	VADDPS Z13, Z0, Z0
 	VMULPS.BCST 16(R9), Z8, Z4
@@ -3054,7 +12924,7 @@ fed_126:
 	VFMADD231PS Z7, Z3, Z23
 	VFNMADD231PS.BCST 28(R11), Z9, Z23
 	CMPQ blockCall_rows(BX), $8
-	JLE step_111_rows
+	JLE step_554_rows
 	VPADDD 512(R14), Z12, Z0
 	VADDPS Z13, Z0, Z0
 	VMULPS.BCST 32(R9), Z8, Z4
@@ -3076,7 +12946,7 @@ fed_126:
 	VFMADD231PS Z7, Z3, Z27
 	VFNMADD231PS.BCST 44(R11), Z9, Z27
 	CMPQ blockCall_rows(BX), $12
-	JLE step_111_rows
+	JLE step_554_rows
 	VPADDD 768(R14), Z12, Z0
 	VADDPS Z13, Z0, Z0
 	VMULPS.BCST 48(R9), Z8, Z4
@@ -3097,12 +12967,12 @@ fed_126:
 	VMULPS.BCST 60(R9), Z8, Z7
 	VFMADD231PS Z7, Z3, Z31
 	VFNMADD231PS.BCST 60(R11), Z9, Z31
-step_111_rows:
+step_554_rows:
 	ADDQ R13, R9
 	ADDQ R13, R11
 	DECQ CX
-	JZ end_112
-step_113:
+	JZ end_555
+step_556:
 	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x7e // TILESTORED T0, 0(R14)(R15*2)
 	VPMOVZXBD (DX), Z8
 	VPMOVZXBD 16(DX), Z9
@@ -3131,16 +13001,17 @@ step_113:
 	VMULPS.BCST 12(R9), Z8, Z7
 	VFMADD231PS Z7, Z3, Z19
 	VFNMADD231PS.BCST 12(R11), Z9, Z19
-	DECQ 4288(R14)
-	JLT fed_131
+	DECQ 6368(R14)
+	JLT fed_577
 	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x7e // TILELOADD 0(SI)(R15*2), T6
 	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T4
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd0 // TILEZERO T2
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5e; BYTE $0xd4 // TDPBSUD T6, T4, T2
+	ADDQ R12, R8
 	TESTQ AX, AX
-	JZ near_132
+	JZ near_578
 	CMPQ blockCall_halved(BX), $0
-	JNE half_133
+	JNE half_581
 	PREFETCHT1 (AX)
 	PREFETCHT1 64(AX)
 	PREFETCHT1 128(AX)
@@ -3151,42 +13022,50 @@ step_113:
 	PREFETCHT1 448(AX)
 	PREFETCHT1 512(AX)
 	ADDQ $552, AX
-	JMP near_132
-half_133:
+	JMP near_578
+half_581:
 	PREFETCHT1 (AX)
 	PREFETCHT1 64(AX)
 	PREFETCHT1 128(AX)
 	PREFETCHT1 192(AX)
 	PREFETCHT1 256(AX)
 	ADDQ $276, AX
-near_132:
-	ADDQ R12, R8
+near_578:
 	ADDQ $512, SI
-	DECQ 4296(R14)
-	JNZ fed_131
+	DECQ 6344(R14)
+	JNZ weights_580
 	VMOVQ blockCall_blocks(BX), X0
-	VMOVQ X0, 4296(R14)
-	DECQ 4304(R14)
-	JZ feedPanel_134
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_579
 	SUBQ blockCall_numbersBack(BX), SI
-	DECQ 4312(R14)
-	JNZ fed_131
+	DECQ 6360(R14)
+	JNZ weights_580
 	XORL AX, AX
-	JMP fed_131
-feedPanel_134:
+	JMP weights_580
+weightsPanel_579:
 	ADDQ blockCall_numbersGap(BX), SI
-	MOVQ blockCall_q(BX), R8
 	VMOVQ blockCall_tiles(BX), X0
-	VMOVQ X0, 4304(R14)
-	MOVQ $2, 4312(R14)
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
 	MOVQ blockCall_ahead(BX), AX
 	TESTQ AX, AX
-	JZ near_135
+	JZ near_582
 	ADDQ SI, AX
-near_135:
-fed_131:
+near_582:
+weights_580:
+	DECQ 6376(R14)
+	JNZ fed_577
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_577
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_577:
 	CMPQ blockCall_rows(BX), $4
-	JLE step_113_rows
+	JLE step_556_rows
 	VPADDD 1280(R14), Z12, Z0
 	VADDPS Z13, Z0, Z0
 	VMULPS.BCST 16(R9), Z8, Z4
@@ -3208,7 +13087,7 @@ fed_131:
 	VFMADD231PS Z7, Z3, Z23
 	VFNMADD231PS.BCST 28(R11), Z9, Z23
 	CMPQ blockCall_rows(BX), $8
-	JLE step_113_rows
+	JLE step_556_rows
 	VPADDD 1536(R14), Z12, Z0
 	VADDPS Z13, Z0, Z0
 	VMULPS.BCST 32(R9), Z8, Z4
@@ -3230,7 +13109,7 @@ fed_131:
 	VFMADD231PS Z7, Z3, Z27
 	VFNMADD231PS.BCST 44(R11), Z9, Z27
 	CMPQ blockCall_rows(BX), $12
-	JLE step_113_rows
+	JLE step_556_rows
 	VPADDD 1792(R14), Z12, Z0
 	VADDPS Z13, Z0, Z0
 	VMULPS.BCST 48(R9), Z8, Z4
@@ -3251,76 +13130,76 @@ fed_131:
 	VMULPS.BCST 60(R9), Z8, Z7
 	VFMADD231PS Z7, Z3, Z31
 	VFNMADD231PS.BCST 60(R11), Z9, Z31
-step_113_rows:
+step_556_rows:
 	ADDQ R13, R9
 	ADDQ R13, R11
 	DECQ CX
-	JZ end_114
-	JMP step_107
-end_108:
+	JZ end_557
+	JMP step_550
+end_551:
 	MOVQ DI, CX
 	VMOVUPS Z16, (CX)
 	CMPQ blockCall_rows(BX), $1
-	JLE end_108_written
+	JLE end_551_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z17, (CX)
 	CMPQ blockCall_rows(BX), $2
-	JLE end_108_written
+	JLE end_551_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z18, (CX)
 	CMPQ blockCall_rows(BX), $3
-	JLE end_108_written
+	JLE end_551_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z19, (CX)
 	CMPQ blockCall_rows(BX), $4
-	JLE end_108_written
+	JLE end_551_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z20, (CX)
 	CMPQ blockCall_rows(BX), $5
-	JLE end_108_written
+	JLE end_551_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z21, (CX)
 	CMPQ blockCall_rows(BX), $6
-	JLE end_108_written
+	JLE end_551_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z22, (CX)
 	CMPQ blockCall_rows(BX), $7
-	JLE end_108_written
+	JLE end_551_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z23, (CX)
 	CMPQ blockCall_rows(BX), $8
-	JLE end_108_written
+	JLE end_551_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z24, (CX)
 	CMPQ blockCall_rows(BX), $9
-	JLE end_108_written
+	JLE end_551_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z25, (CX)
 	CMPQ blockCall_rows(BX), $10
-	JLE end_108_written
+	JLE end_551_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z26, (CX)
 	CMPQ blockCall_rows(BX), $11
-	JLE end_108_written
+	JLE end_551_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z27, (CX)
 	CMPQ blockCall_rows(BX), $12
-	JLE end_108_written
+	JLE end_551_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z28, (CX)
 	CMPQ blockCall_rows(BX), $13
-	JLE end_108_written
+	JLE end_551_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z29, (CX)
 	CMPQ blockCall_rows(BX), $14
-	JLE end_108_written
+	JLE end_551_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z30, (CX)
 	CMPQ blockCall_rows(BX), $15
-	JLE end_108_written
+	JLE end_551_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z31, (CX)
-end_108_written:
+end_551_written:
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
 	VPXORD Z18, Z18, Z18
@@ -3338,87 +13217,87 @@ end_108_written:
 	VPXORD Z30, Z30, Z30
 	VPXORD Z31, Z31, Z31
 	MOVQ blockCall_blocks(BX), CX
-	DECQ 4320(R14)
-	JZ end_108_panel
+	DECQ 6392(R14)
+	JZ end_551_panel
 	ADDQ blockCall_dstTile(BX), DI
 	SUBQ blockCall_scalesBack(BX), DX
-	JMP step_109
-end_108_panel:
-	DECQ 4328(R14)
-	JZ done_115
-	ADDQ $64, 4336(R14)
-	MOVQ 4336(R14), DI
+	JMP step_552
+end_551_panel:
+	DECQ 6400(R14)
+	JZ done_558
+	ADDQ $64, 6408(R14)
+	MOVQ 6408(R14), DI
 	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ blockCall_scale(BX), R9
 	MOVQ blockCall_offset(BX), R10
 	MOVQ blockCall_sum(BX), R11
 	VMOVQ blockCall_tiles(BX), X0
-	VMOVQ X0, 4320(R14)
-	JMP step_109
-end_110:
+	VMOVQ X0, 6392(R14)
+	JMP step_552
+end_553:
 	MOVQ DI, CX
 	VMOVUPS Z16, (CX)
 	CMPQ blockCall_rows(BX), $1
-	JLE end_110_written
+	JLE end_553_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z17, (CX)
 	CMPQ blockCall_rows(BX), $2
-	JLE end_110_written
+	JLE end_553_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z18, (CX)
 	CMPQ blockCall_rows(BX), $3
-	JLE end_110_written
+	JLE end_553_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z19, (CX)
 	CMPQ blockCall_rows(BX), $4
-	JLE end_110_written
+	JLE end_553_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z20, (CX)
 	CMPQ blockCall_rows(BX), $5
-	JLE end_110_written
+	JLE end_553_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z21, (CX)
 	CMPQ blockCall_rows(BX), $6
-	JLE end_110_written
+	JLE end_553_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z22, (CX)
 	CMPQ blockCall_rows(BX), $7
-	JLE end_110_written
+	JLE end_553_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z23, (CX)
 	CMPQ blockCall_rows(BX), $8
-	JLE end_110_written
+	JLE end_553_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z24, (CX)
 	CMPQ blockCall_rows(BX), $9
-	JLE end_110_written
+	JLE end_553_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z25, (CX)
 	CMPQ blockCall_rows(BX), $10
-	JLE end_110_written
+	JLE end_553_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z26, (CX)
 	CMPQ blockCall_rows(BX), $11
-	JLE end_110_written
+	JLE end_553_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z27, (CX)
 	CMPQ blockCall_rows(BX), $12
-	JLE end_110_written
+	JLE end_553_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z28, (CX)
 	CMPQ blockCall_rows(BX), $13
-	JLE end_110_written
+	JLE end_553_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z29, (CX)
 	CMPQ blockCall_rows(BX), $14
-	JLE end_110_written
+	JLE end_553_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z30, (CX)
 	CMPQ blockCall_rows(BX), $15
-	JLE end_110_written
+	JLE end_553_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z31, (CX)
-end_110_written:
+end_553_written:
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
 	VPXORD Z18, Z18, Z18
@@ -3436,87 +13315,87 @@ end_110_written:
 	VPXORD Z30, Z30, Z30
 	VPXORD Z31, Z31, Z31
 	MOVQ blockCall_blocks(BX), CX
-	DECQ 4320(R14)
-	JZ end_110_panel
+	DECQ 6392(R14)
+	JZ end_553_panel
 	ADDQ blockCall_dstTile(BX), DI
 	SUBQ blockCall_scalesBack(BX), DX
-	JMP step_111
-end_110_panel:
-	DECQ 4328(R14)
-	JZ done_115
-	ADDQ $64, 4336(R14)
-	MOVQ 4336(R14), DI
+	JMP step_554
+end_553_panel:
+	DECQ 6400(R14)
+	JZ done_558
+	ADDQ $64, 6408(R14)
+	MOVQ 6408(R14), DI
 	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ blockCall_scale(BX), R9
 	MOVQ blockCall_offset(BX), R10
 	MOVQ blockCall_sum(BX), R11
 	VMOVQ blockCall_tiles(BX), X0
-	VMOVQ X0, 4320(R14)
-	JMP step_111
-end_112:
+	VMOVQ X0, 6392(R14)
+	JMP step_554
+end_555:
 	MOVQ DI, CX
 	VMOVUPS Z16, (CX)
 	CMPQ blockCall_rows(BX), $1
-	JLE end_112_written
+	JLE end_555_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z17, (CX)
 	CMPQ blockCall_rows(BX), $2
-	JLE end_112_written
+	JLE end_555_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z18, (CX)
 	CMPQ blockCall_rows(BX), $3
-	JLE end_112_written
+	JLE end_555_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z19, (CX)
 	CMPQ blockCall_rows(BX), $4
-	JLE end_112_written
+	JLE end_555_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z20, (CX)
 	CMPQ blockCall_rows(BX), $5
-	JLE end_112_written
+	JLE end_555_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z21, (CX)
 	CMPQ blockCall_rows(BX), $6
-	JLE end_112_written
+	JLE end_555_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z22, (CX)
 	CMPQ blockCall_rows(BX), $7
-	JLE end_112_written
+	JLE end_555_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z23, (CX)
 	CMPQ blockCall_rows(BX), $8
-	JLE end_112_written
+	JLE end_555_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z24, (CX)
 	CMPQ blockCall_rows(BX), $9
-	JLE end_112_written
+	JLE end_555_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z25, (CX)
 	CMPQ blockCall_rows(BX), $10
-	JLE end_112_written
+	JLE end_555_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z26, (CX)
 	CMPQ blockCall_rows(BX), $11
-	JLE end_112_written
+	JLE end_555_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z27, (CX)
 	CMPQ blockCall_rows(BX), $12
-	JLE end_112_written
+	JLE end_555_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z28, (CX)
 	CMPQ blockCall_rows(BX), $13
-	JLE end_112_written
+	JLE end_555_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z29, (CX)
 	CMPQ blockCall_rows(BX), $14
-	JLE end_112_written
+	JLE end_555_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z30, (CX)
 	CMPQ blockCall_rows(BX), $15
-	JLE end_112_written
+	JLE end_555_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z31, (CX)
-end_112_written:
+end_555_written:
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
 	VPXORD Z18, Z18, Z18
@@ -3534,87 +13413,87 @@ end_112_written:
 	VPXORD Z30, Z30, Z30
 	VPXORD Z31, Z31, Z31
 	MOVQ blockCall_blocks(BX), CX
-	DECQ 4320(R14)
-	JZ end_112_panel
+	DECQ 6392(R14)
+	JZ end_555_panel
 	ADDQ blockCall_dstTile(BX), DI
 	SUBQ blockCall_scalesBack(BX), DX
-	JMP step_113
-end_112_panel:
-	DECQ 4328(R14)
-	JZ done_115
-	ADDQ $64, 4336(R14)
-	MOVQ 4336(R14), DI
+	JMP step_556
+end_555_panel:
+	DECQ 6400(R14)
+	JZ done_558
+	ADDQ $64, 6408(R14)
+	MOVQ 6408(R14), DI
 	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ blockCall_scale(BX), R9
 	MOVQ blockCall_offset(BX), R10
 	MOVQ blockCall_sum(BX), R11
 	VMOVQ blockCall_tiles(BX), X0
-	VMOVQ X0, 4320(R14)
-	JMP step_113
-end_114:
+	VMOVQ X0, 6392(R14)
+	JMP step_556
+end_557:
 	MOVQ DI, CX
 	VMOVUPS Z16, (CX)
 	CMPQ blockCall_rows(BX), $1
-	JLE end_114_written
+	JLE end_557_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z17, (CX)
 	CMPQ blockCall_rows(BX), $2
-	JLE end_114_written
+	JLE end_557_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z18, (CX)
 	CMPQ blockCall_rows(BX), $3
-	JLE end_114_written
+	JLE end_557_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z19, (CX)
 	CMPQ blockCall_rows(BX), $4
-	JLE end_114_written
+	JLE end_557_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z20, (CX)
 	CMPQ blockCall_rows(BX), $5
-	JLE end_114_written
+	JLE end_557_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z21, (CX)
 	CMPQ blockCall_rows(BX), $6
-	JLE end_114_written
+	JLE end_557_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z22, (CX)
 	CMPQ blockCall_rows(BX), $7
-	JLE end_114_written
+	JLE end_557_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z23, (CX)
 	CMPQ blockCall_rows(BX), $8
-	JLE end_114_written
+	JLE end_557_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z24, (CX)
 	CMPQ blockCall_rows(BX), $9
-	JLE end_114_written
+	JLE end_557_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z25, (CX)
 	CMPQ blockCall_rows(BX), $10
-	JLE end_114_written
+	JLE end_557_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z26, (CX)
 	CMPQ blockCall_rows(BX), $11
-	JLE end_114_written
+	JLE end_557_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z27, (CX)
 	CMPQ blockCall_rows(BX), $12
-	JLE end_114_written
+	JLE end_557_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z28, (CX)
 	CMPQ blockCall_rows(BX), $13
-	JLE end_114_written
+	JLE end_557_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z29, (CX)
 	CMPQ blockCall_rows(BX), $14
-	JLE end_114_written
+	JLE end_557_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z30, (CX)
 	CMPQ blockCall_rows(BX), $15
-	JLE end_114_written
+	JLE end_557_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z31, (CX)
-end_114_written:
+end_557_written:
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
 	VPXORD Z18, Z18, Z18
@@ -3632,47 +13511,51 @@ end_114_written:
 	VPXORD Z30, Z30, Z30
 	VPXORD Z31, Z31, Z31
 	MOVQ blockCall_blocks(BX), CX
-	DECQ 4320(R14)
-	JZ end_114_panel
+	DECQ 6392(R14)
+	JZ end_557_panel
 	ADDQ blockCall_dstTile(BX), DI
 	SUBQ blockCall_scalesBack(BX), DX
-	JMP step_107
-end_114_panel:
-	DECQ 4328(R14)
-	JZ done_115
-	ADDQ $64, 4336(R14)
-	MOVQ 4336(R14), DI
+	JMP step_550
+end_557_panel:
+	DECQ 6400(R14)
+	JZ done_558
+	ADDQ $64, 6408(R14)
+	MOVQ 6408(R14), DI
 	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ blockCall_scale(BX), R9
 	MOVQ blockCall_offset(BX), R10
 	MOVQ blockCall_sum(BX), R11
 	VMOVQ blockCall_tiles(BX), X0
-	VMOVQ X0, 4320(R14)
-	JMP step_107
-done_115:
+	VMOVQ X0, 6392(R14)
+	JMP step_550
+done_558:
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0xc0 // TILERELEASE
 	VZEROUPPER
 	RET
 
-// blocksB6KAMX multiplies c.rows rows of each of c.tiles tiles with c.panels panels (docs/arithmetic.md §5).
-// func blocksB6KAMX(c *blockCall)
-TEXT ·blocksB6KAMX(SB), 0, $4416-8
+// blocksQ4KAMX multiplies c.rows rows of each of c.tiles tiles with c.panels panels (docs/arithmetic.md §5).
+// func blocksQ4KAMX(c *blockCall)
+TEXT ·blocksQ4KAMX(SB), 0, $6528-8
 	MOVQ c+0(FP), BX
 	LEAQ 63(SP), R14
 	ANDQ $-64, R14
 	MOVQ blockCall_blocks(BX), CX
-	MOVQ CX, 4296(R14)
+	MOVQ CX, 6376(R14)
+	MOVQ CX, 6344(R14)
 	MOVQ blockCall_panels(BX), AX
-	MOVQ AX, 4328(R14)
+	MOVQ AX, 6400(R14)
 	IMULQ blockCall_tiles(BX), AX
 	IMULQ CX, AX
-	MOVQ AX, 4288(R14)
+	MOVQ AX, 6368(R14)
+	MOVQ AX, 6336(R14)
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
 	MOVL $1262485504, AX
 	VPBROADCASTD AX, Z12
 	MOVL $3409969152, AX
 	VPBROADCASTD AX, Z13
 	MOVQ blockCall_dst(BX), DI
-	MOVQ DI, 4336(R14)
+	MOVQ DI, 6408(R14)
 	MOVQ blockCall_numbers(BX), SI
 	MOVQ blockCall_scales(BX), DX
 	MOVQ blockCall_height(BX), R13
@@ -3680,6 +13563,7 @@ TEXT ·blocksB6KAMX(SB), 0, $4416-8
 	MOVQ R13, R12
 	SHLQ $3, R12
 	MOVQ $32, R15
+	MOVQ blockCall_q(BX), R8
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
 	VPXORD Z18, Z18, Z18
@@ -3700,100 +13584,3393 @@ TEXT ·blocksB6KAMX(SB), 0, $4416-8
 	MOVQ blockCall_offset(BX), R10
 	MOVQ blockCall_sum(BX), R11
 	VMOVQ blockCall_tiles(BX), X0
-	VMOVQ X0, 4320(R14)
+	VMOVQ X0, 6392(R14)
 	VPXORD Z0, Z0, Z0
-	VMOVDQU64 Z0, 4224(R14)
-	MOVB $1, 4224(R14)
+	VMOVDQU64 Z0, 6272(R14)
+	MOVB $1, 6272(R14)
 	MOVQ $0x0040004000400040, AX
-	MOVQ AX, 4240(R14)
-	MOVQ $0x0040004000100010, AX
-	MOVQ AX, 4248(R14)
+	MOVQ AX, 6288(R14)
+	MOVQ $0x0040004000200020, AX
+	MOVQ AX, 6296(R14)
 	MOVQ $0x0000010101010101, AX
 	IMULQ blockCall_rows(BX), AX
-	MOVQ AX, 4272(R14)
-	MOVW $0x0404, 4278(R14)
-	BYTE $0xc4; BYTE $0xc2; BYTE $0x78; BYTE $0x49; BYTE $0x84; BYTE $0x26; BYTE $0x80; BYTE $0x10; BYTE $0x00; BYTE $0x00 // LDTILECFG 4224(R14)
-	MOVQ blockCall_q(BX), R8
+	MOVQ AX, 6320(R14)
+	MOVW $0x0808, 6326(R14)
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x78; BYTE $0x49; BYTE $0x84; BYTE $0x26; BYTE $0x80; BYTE $0x18; BYTE $0x00; BYTE $0x00 // LDTILECFG 6272(R14)
 	VMOVQ blockCall_tiles(BX), X0
-	VMOVQ X0, 4304(R14)
-	MOVQ $2, 4312(R14)
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
 	MOVQ blockCall_ahead(BX), AX
 	TESTQ AX, AX
-	JZ near_136
+	JZ near_583
 	ADDQ SI, AX
-near_136:
-	DECQ 4288(R14)
-	JLT fed_137
-	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x7e // TILELOADD 0(SI)(R15*2), T6
+near_583:
+	DECQ 6336(R14)
+	JLT unpacked_584
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VMOVDQU64 Z0, 4096(R14)
+	VMOVDQU64 Z1, 4160(R14)
+	VMOVDQU64 Z2, 4224(R14)
+	VMOVDQU64 Z3, 4288(R14)
+	VMOVDQU64 Z4, 4352(R14)
+	VMOVDQU64 Z5, 4416(R14)
+	VMOVDQU64 Z6, 4480(R14)
+	VMOVDQU64 Z7, 4544(R14)
+	TESTQ AX, AX
+	JZ near_585
+	CMPQ blockCall_halved(BX), $0
+	JNE half_588
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	ADDQ $296, AX
+	JMP near_585
+half_588:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $148, AX
+near_585:
+	ADDQ $256, SI
+	DECQ 6344(R14)
+	JNZ weights_587
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_586
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_587
+	XORL AX, AX
+	JMP weights_587
+weightsPanel_586:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_589
+	ADDQ SI, AX
+near_589:
+weights_587:
+unpacked_584:
+	DECQ 6336(R14)
+	JLT unpacked_590
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VMOVDQU64 Z0, 4608(R14)
+	VMOVDQU64 Z1, 4672(R14)
+	VMOVDQU64 Z2, 4736(R14)
+	VMOVDQU64 Z3, 4800(R14)
+	VMOVDQU64 Z4, 4864(R14)
+	VMOVDQU64 Z5, 4928(R14)
+	VMOVDQU64 Z6, 4992(R14)
+	VMOVDQU64 Z7, 5056(R14)
+	TESTQ AX, AX
+	JZ near_591
+	CMPQ blockCall_halved(BX), $0
+	JNE half_594
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	ADDQ $296, AX
+	JMP near_591
+half_594:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $148, AX
+near_591:
+	ADDQ $256, SI
+	DECQ 6344(R14)
+	JNZ weights_593
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_592
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_593
+	XORL AX, AX
+	JMP weights_593
+weightsPanel_592:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_595
+	ADDQ SI, AX
+near_595:
+weights_593:
+unpacked_590:
+	DECQ 6368(R14)
+	JLT fed_596
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xb4; BYTE $0x7e; BYTE $0x00; BYTE $0x10; BYTE $0x00; BYTE $0x00 // TILELOADD 4096(R14)(R15*2), T6
 	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T4
-	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x7e; BYTE $0x00; BYTE $0x01; BYTE $0x00; BYTE $0x00 // TILELOADD 256(SI)(R15*2), T7
-	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x6c; BYTE $0x38; BYTE $0x10 // TILELOADD 16(R8)(R15*1), T5
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5e; BYTE $0xc4 // TDPBSUD T6, T4, T0
+	ADDQ R12, R8
+	DECQ 6376(R14)
+	JNZ fed_596
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_596
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_596:
+	DECQ 6336(R14)
+	JLT unpacked_597
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VMOVDQU64 Z0, 5120(R14)
+	VMOVDQU64 Z1, 5184(R14)
+	VMOVDQU64 Z2, 5248(R14)
+	VMOVDQU64 Z3, 5312(R14)
+	VMOVDQU64 Z4, 5376(R14)
+	VMOVDQU64 Z5, 5440(R14)
+	VMOVDQU64 Z6, 5504(R14)
+	VMOVDQU64 Z7, 5568(R14)
+	TESTQ AX, AX
+	JZ near_598
+	CMPQ blockCall_halved(BX), $0
+	JNE half_601
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	ADDQ $296, AX
+	JMP near_598
+half_601:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $148, AX
+near_598:
+	ADDQ $256, SI
+	DECQ 6344(R14)
+	JNZ weights_600
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_599
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_600
+	XORL AX, AX
+	JMP weights_600
+weightsPanel_599:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_602
+	ADDQ SI, AX
+near_602:
+weights_600:
+unpacked_597:
+	DECQ 6368(R14)
+	JLT fed_603
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x7e; BYTE $0x00; BYTE $0x12; BYTE $0x00; BYTE $0x00 // TILELOADD 4608(R14)(R15*2), T7
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T5
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5e; BYTE $0xcd // TDPBSUD T7, T5, T1
-	TESTQ AX, AX
-	JZ near_138
-	CMPQ blockCall_halved(BX), $0
-	JNE half_139
-	PREFETCHT1 (AX)
-	PREFETCHT1 64(AX)
-	PREFETCHT1 128(AX)
-	PREFETCHT1 192(AX)
-	PREFETCHT1 256(AX)
-	PREFETCHT1 320(AX)
-	PREFETCHT1 384(AX)
-	PREFETCHT1 448(AX)
-	PREFETCHT1 512(AX)
-	ADDQ $548, AX
-	JMP near_138
-half_139:
-	PREFETCHT1 (AX)
-	PREFETCHT1 64(AX)
-	PREFETCHT1 128(AX)
-	PREFETCHT1 192(AX)
-	PREFETCHT1 256(AX)
-	ADDQ $274, AX
-near_138:
 	ADDQ R12, R8
-	ADDQ $512, SI
-	DECQ 4296(R14)
-	JNZ fed_137
+	DECQ 6376(R14)
+	JNZ fed_603
 	VMOVQ blockCall_blocks(BX), X0
-	VMOVQ X0, 4296(R14)
-	DECQ 4304(R14)
-	JZ feedPanel_140
-	SUBQ blockCall_numbersBack(BX), SI
-	DECQ 4312(R14)
-	JNZ fed_137
-	XORL AX, AX
-	JMP fed_137
-feedPanel_140:
-	ADDQ blockCall_numbersGap(BX), SI
-	MOVQ blockCall_q(BX), R8
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_603
 	VMOVQ blockCall_tiles(BX), X0
-	VMOVQ X0, 4304(R14)
-	MOVQ $2, 4312(R14)
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_603:
+	DECQ 6336(R14)
+	JLT unpacked_604
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VMOVDQU64 Z0, 5632(R14)
+	VMOVDQU64 Z1, 5696(R14)
+	VMOVDQU64 Z2, 5760(R14)
+	VMOVDQU64 Z3, 5824(R14)
+	VMOVDQU64 Z4, 5888(R14)
+	VMOVDQU64 Z5, 5952(R14)
+	VMOVDQU64 Z6, 6016(R14)
+	VMOVDQU64 Z7, 6080(R14)
+	TESTQ AX, AX
+	JZ near_605
+	CMPQ blockCall_halved(BX), $0
+	JNE half_608
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	ADDQ $296, AX
+	JMP near_605
+half_608:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $148, AX
+near_605:
+	ADDQ $256, SI
+	DECQ 6344(R14)
+	JNZ weights_607
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_606
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_607
+	XORL AX, AX
+	JMP weights_607
+weightsPanel_606:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
 	MOVQ blockCall_ahead(BX), AX
 	TESTQ AX, AX
-	JZ near_141
+	JZ near_609
 	ADDQ SI, AX
-near_141:
-fed_137:
-	DECQ 4288(R14)
-	JLT fed_142
-	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x7e // TILELOADD 0(SI)(R15*2), T6
+near_609:
+weights_607:
+unpacked_604:
+	DECQ 6368(R14)
+	JLT fed_610
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xb4; BYTE $0x7e; BYTE $0x00; BYTE $0x14; BYTE $0x00; BYTE $0x00 // TILELOADD 5120(R14)(R15*2), T6
 	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T4
-	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x7e; BYTE $0x00; BYTE $0x01; BYTE $0x00; BYTE $0x00 // TILELOADD 256(SI)(R15*2), T7
-	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x6c; BYTE $0x38; BYTE $0x10 // TILELOADD 16(R8)(R15*1), T5
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd0 // TILEZERO T2
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5e; BYTE $0xd4 // TDPBSUD T6, T4, T2
+	ADDQ R12, R8
+	DECQ 6376(R14)
+	JNZ fed_610
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_610
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_610:
+	DECQ 6336(R14)
+	JLT unpacked_611
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VMOVDQU64 Z0, 4096(R14)
+	VMOVDQU64 Z1, 4160(R14)
+	VMOVDQU64 Z2, 4224(R14)
+	VMOVDQU64 Z3, 4288(R14)
+	VMOVDQU64 Z4, 4352(R14)
+	VMOVDQU64 Z5, 4416(R14)
+	VMOVDQU64 Z6, 4480(R14)
+	VMOVDQU64 Z7, 4544(R14)
+	TESTQ AX, AX
+	JZ near_612
+	CMPQ blockCall_halved(BX), $0
+	JNE half_615
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	ADDQ $296, AX
+	JMP near_612
+half_615:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $148, AX
+near_612:
+	ADDQ $256, SI
+	DECQ 6344(R14)
+	JNZ weights_614
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_613
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_614
+	XORL AX, AX
+	JMP weights_614
+weightsPanel_613:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_616
+	ADDQ SI, AX
+near_616:
+weights_614:
+unpacked_611:
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x7e // TILESTORED T0, 0(R14)(R15*2)
+step_617:
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x8c; BYTE $0x7e; BYTE $0x00; BYTE $0x04; BYTE $0x00; BYTE $0x00 // TILESTORED T1, 1024(R14)(R15*2)
+	TESTQ $7, CX
+	JNZ step_617_record
+	VCVTPH2PS (DX), Z10
+	VCVTPH2PS 32(DX), Z11
+	ADDQ $64, DX
+step_617_record:
+	VPMOVZXBD (DX), Z8
+	VPMOVZXBD 16(DX), Z9
+	VCVTDQ2PS Z8, Z8
+	VCVTDQ2PS Z9, Z9
+	VMULPS Z10, Z8, Z8
+	VMULPS Z11, Z9, Z9
+	ADDQ $32, DX
+	VPADDD (R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST (R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z16
+	VFNMADD231PS.BCST (R11), Z9, Z16
+	VPADDD 64(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 4(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z17
+	VFNMADD231PS.BCST 4(R11), Z9, Z17
+	VPADDD 128(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 8(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z18
+	VFNMADD231PS.BCST 8(R11), Z9, Z18
+	VPADDD 192(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 12(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z19
+	VFNMADD231PS.BCST 12(R11), Z9, Z19
+	DECQ 6368(R14)
+	JLT fed_626
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x7e; BYTE $0x00; BYTE $0x16; BYTE $0x00; BYTE $0x00 // TILELOADD 5632(R14)(R15*2), T7
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T5
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd8 // TILEZERO T3
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5e; BYTE $0xdd // TDPBSUD T7, T5, T3
+	ADDQ R12, R8
+	DECQ 6376(R14)
+	JNZ fed_626
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_626
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_626:
+	DECQ 6336(R14)
+	JLT unpacked_627
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VMOVDQU64 Z0, 4608(R14)
+	VMOVDQU64 Z1, 4672(R14)
+	VMOVDQU64 Z2, 4736(R14)
+	VMOVDQU64 Z3, 4800(R14)
+	VMOVDQU64 Z4, 4864(R14)
+	VMOVDQU64 Z5, 4928(R14)
+	VMOVDQU64 Z6, 4992(R14)
+	VMOVDQU64 Z7, 5056(R14)
 	TESTQ AX, AX
-	JZ near_143
+	JZ near_628
 	CMPQ blockCall_halved(BX), $0
-	JNE half_144
+	JNE half_631
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	ADDQ $296, AX
+	JMP near_628
+half_631:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $148, AX
+near_628:
+	ADDQ $256, SI
+	DECQ 6344(R14)
+	JNZ weights_630
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_629
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_630
+	XORL AX, AX
+	JMP weights_630
+weightsPanel_629:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_632
+	ADDQ SI, AX
+near_632:
+weights_630:
+unpacked_627:
+	CMPQ blockCall_rows(BX), $4
+	JLE step_617_rows
+	VPADDD 256(R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST 16(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z20
+	VFNMADD231PS.BCST 16(R11), Z9, Z20
+	VPADDD 320(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 20(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z21
+	VFNMADD231PS.BCST 20(R11), Z9, Z21
+	VPADDD 384(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 24(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z22
+	VFNMADD231PS.BCST 24(R11), Z9, Z22
+	VPADDD 448(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 28(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z23
+	VFNMADD231PS.BCST 28(R11), Z9, Z23
+	CMPQ blockCall_rows(BX), $8
+	JLE step_617_rows
+	VPADDD 512(R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST 32(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z24
+	VFNMADD231PS.BCST 32(R11), Z9, Z24
+	VPADDD 576(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 36(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z25
+	VFNMADD231PS.BCST 36(R11), Z9, Z25
+	VPADDD 640(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 40(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z26
+	VFNMADD231PS.BCST 40(R11), Z9, Z26
+	VPADDD 704(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 44(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z27
+	VFNMADD231PS.BCST 44(R11), Z9, Z27
+	CMPQ blockCall_rows(BX), $12
+	JLE step_617_rows
+	VPADDD 768(R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST 48(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z28
+	VFNMADD231PS.BCST 48(R11), Z9, Z28
+	VPADDD 832(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 52(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z29
+	VFNMADD231PS.BCST 52(R11), Z9, Z29
+	VPADDD 896(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 56(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z30
+	VFNMADD231PS.BCST 56(R11), Z9, Z30
+	VPADDD 960(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 60(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z31
+	VFNMADD231PS.BCST 60(R11), Z9, Z31
+step_617_rows:
+	ADDQ R13, R9
+	ADDQ R13, R11
+	DECQ CX
+	JZ end_618
+step_619:
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x14; BYTE $0x7e // TILESTORED T2, 0(R14)(R15*2)
+	VPMOVZXBD (DX), Z8
+	VPMOVZXBD 16(DX), Z9
+	VCVTDQ2PS Z8, Z8
+	VCVTDQ2PS Z9, Z9
+	VMULPS Z10, Z8, Z8
+	VMULPS Z11, Z9, Z9
+	ADDQ $32, DX
+	VPADDD 1024(R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST (R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z16
+	VFNMADD231PS.BCST (R11), Z9, Z16
+	VPADDD 1088(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 4(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z17
+	VFNMADD231PS.BCST 4(R11), Z9, Z17
+	VPADDD 1152(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 8(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z18
+	VFNMADD231PS.BCST 8(R11), Z9, Z18
+	VPADDD 1216(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 12(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z19
+	VFNMADD231PS.BCST 12(R11), Z9, Z19
+	DECQ 6368(R14)
+	JLT fed_633
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xb4; BYTE $0x7e; BYTE $0x00; BYTE $0x10; BYTE $0x00; BYTE $0x00 // TILELOADD 4096(R14)(R15*2), T6
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5e; BYTE $0xc4 // TDPBSUD T6, T4, T0
+	ADDQ R12, R8
+	DECQ 6376(R14)
+	JNZ fed_633
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_633
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_633:
+	DECQ 6336(R14)
+	JLT unpacked_634
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VMOVDQU64 Z0, 5120(R14)
+	VMOVDQU64 Z1, 5184(R14)
+	VMOVDQU64 Z2, 5248(R14)
+	VMOVDQU64 Z3, 5312(R14)
+	VMOVDQU64 Z4, 5376(R14)
+	VMOVDQU64 Z5, 5440(R14)
+	VMOVDQU64 Z6, 5504(R14)
+	VMOVDQU64 Z7, 5568(R14)
+	TESTQ AX, AX
+	JZ near_635
+	CMPQ blockCall_halved(BX), $0
+	JNE half_638
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	ADDQ $296, AX
+	JMP near_635
+half_638:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $148, AX
+near_635:
+	ADDQ $256, SI
+	DECQ 6344(R14)
+	JNZ weights_637
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_636
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_637
+	XORL AX, AX
+	JMP weights_637
+weightsPanel_636:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_639
+	ADDQ SI, AX
+near_639:
+weights_637:
+unpacked_634:
+	CMPQ blockCall_rows(BX), $4
+	JLE step_619_rows
+	VPADDD 1280(R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST 16(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z20
+	VFNMADD231PS.BCST 16(R11), Z9, Z20
+	VPADDD 1344(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 20(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z21
+	VFNMADD231PS.BCST 20(R11), Z9, Z21
+	VPADDD 1408(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 24(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z22
+	VFNMADD231PS.BCST 24(R11), Z9, Z22
+	VPADDD 1472(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 28(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z23
+	VFNMADD231PS.BCST 28(R11), Z9, Z23
+	CMPQ blockCall_rows(BX), $8
+	JLE step_619_rows
+	VPADDD 1536(R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST 32(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z24
+	VFNMADD231PS.BCST 32(R11), Z9, Z24
+	VPADDD 1600(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 36(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z25
+	VFNMADD231PS.BCST 36(R11), Z9, Z25
+	VPADDD 1664(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 40(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z26
+	VFNMADD231PS.BCST 40(R11), Z9, Z26
+	VPADDD 1728(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 44(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z27
+	VFNMADD231PS.BCST 44(R11), Z9, Z27
+	CMPQ blockCall_rows(BX), $12
+	JLE step_619_rows
+	VPADDD 1792(R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST 48(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z28
+	VFNMADD231PS.BCST 48(R11), Z9, Z28
+	VPADDD 1856(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 52(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z29
+	VFNMADD231PS.BCST 52(R11), Z9, Z29
+	VPADDD 1920(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 56(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z30
+	VFNMADD231PS.BCST 56(R11), Z9, Z30
+	VPADDD 1984(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 60(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z31
+	VFNMADD231PS.BCST 60(R11), Z9, Z31
+step_619_rows:
+	ADDQ R13, R9
+	ADDQ R13, R11
+	DECQ CX
+	JZ end_620
+step_621:
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x9c; BYTE $0x7e; BYTE $0x00; BYTE $0x04; BYTE $0x00; BYTE $0x00 // TILESTORED T3, 1024(R14)(R15*2)
+	VPMOVZXBD (DX), Z8
+	VPMOVZXBD 16(DX), Z9
+	VCVTDQ2PS Z8, Z8
+	VCVTDQ2PS Z9, Z9
+	VMULPS Z10, Z8, Z8
+	VMULPS Z11, Z9, Z9
+	ADDQ $32, DX
+	VPADDD (R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST (R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z16
+	VFNMADD231PS.BCST (R11), Z9, Z16
+	VPADDD 64(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 4(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z17
+	VFNMADD231PS.BCST 4(R11), Z9, Z17
+	VPADDD 128(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 8(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z18
+	VFNMADD231PS.BCST 8(R11), Z9, Z18
+	VPADDD 192(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 12(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z19
+	VFNMADD231PS.BCST 12(R11), Z9, Z19
+	DECQ 6368(R14)
+	JLT fed_640
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x7e; BYTE $0x00; BYTE $0x12; BYTE $0x00; BYTE $0x00 // TILELOADD 4608(R14)(R15*2), T7
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T5
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5e; BYTE $0xcd // TDPBSUD T7, T5, T1
+	ADDQ R12, R8
+	DECQ 6376(R14)
+	JNZ fed_640
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_640
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_640:
+	DECQ 6336(R14)
+	JLT unpacked_641
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VMOVDQU64 Z0, 5632(R14)
+	VMOVDQU64 Z1, 5696(R14)
+	VMOVDQU64 Z2, 5760(R14)
+	VMOVDQU64 Z3, 5824(R14)
+	VMOVDQU64 Z4, 5888(R14)
+	VMOVDQU64 Z5, 5952(R14)
+	VMOVDQU64 Z6, 6016(R14)
+	VMOVDQU64 Z7, 6080(R14)
+	TESTQ AX, AX
+	JZ near_642
+	CMPQ blockCall_halved(BX), $0
+	JNE half_645
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	ADDQ $296, AX
+	JMP near_642
+half_645:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $148, AX
+near_642:
+	ADDQ $256, SI
+	DECQ 6344(R14)
+	JNZ weights_644
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_643
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_644
+	XORL AX, AX
+	JMP weights_644
+weightsPanel_643:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_646
+	ADDQ SI, AX
+near_646:
+weights_644:
+unpacked_641:
+	CMPQ blockCall_rows(BX), $4
+	JLE step_621_rows
+	VPADDD 256(R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST 16(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z20
+	VFNMADD231PS.BCST 16(R11), Z9, Z20
+	VPADDD 320(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 20(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z21
+	VFNMADD231PS.BCST 20(R11), Z9, Z21
+	VPADDD 384(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 24(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z22
+	VFNMADD231PS.BCST 24(R11), Z9, Z22
+	VPADDD 448(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 28(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z23
+	VFNMADD231PS.BCST 28(R11), Z9, Z23
+	CMPQ blockCall_rows(BX), $8
+	JLE step_621_rows
+	VPADDD 512(R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST 32(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z24
+	VFNMADD231PS.BCST 32(R11), Z9, Z24
+	VPADDD 576(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 36(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z25
+	VFNMADD231PS.BCST 36(R11), Z9, Z25
+	VPADDD 640(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 40(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z26
+	VFNMADD231PS.BCST 40(R11), Z9, Z26
+	VPADDD 704(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 44(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z27
+	VFNMADD231PS.BCST 44(R11), Z9, Z27
+	CMPQ blockCall_rows(BX), $12
+	JLE step_621_rows
+	VPADDD 768(R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST 48(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z28
+	VFNMADD231PS.BCST 48(R11), Z9, Z28
+	VPADDD 832(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 52(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z29
+	VFNMADD231PS.BCST 52(R11), Z9, Z29
+	VPADDD 896(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 56(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z30
+	VFNMADD231PS.BCST 56(R11), Z9, Z30
+	VPADDD 960(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 60(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z31
+	VFNMADD231PS.BCST 60(R11), Z9, Z31
+step_621_rows:
+	ADDQ R13, R9
+	ADDQ R13, R11
+	DECQ CX
+	JZ end_622
+step_623:
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x7e // TILESTORED T0, 0(R14)(R15*2)
+	VPMOVZXBD (DX), Z8
+	VPMOVZXBD 16(DX), Z9
+	VCVTDQ2PS Z8, Z8
+	VCVTDQ2PS Z9, Z9
+	VMULPS Z10, Z8, Z8
+	VMULPS Z11, Z9, Z9
+	ADDQ $32, DX
+	VPADDD 1024(R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST (R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z16
+	VFNMADD231PS.BCST (R11), Z9, Z16
+	VPADDD 1088(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 4(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z17
+	VFNMADD231PS.BCST 4(R11), Z9, Z17
+	VPADDD 1152(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 8(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z18
+	VFNMADD231PS.BCST 8(R11), Z9, Z18
+	VPADDD 1216(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 12(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z19
+	VFNMADD231PS.BCST 12(R11), Z9, Z19
+	DECQ 6368(R14)
+	JLT fed_647
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xb4; BYTE $0x7e; BYTE $0x00; BYTE $0x14; BYTE $0x00; BYTE $0x00 // TILELOADD 5120(R14)(R15*2), T6
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd0 // TILEZERO T2
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5e; BYTE $0xd4 // TDPBSUD T6, T4, T2
+	ADDQ R12, R8
+	DECQ 6376(R14)
+	JNZ fed_647
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_647
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_647:
+	DECQ 6336(R14)
+	JLT unpacked_648
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VMOVDQU64 Z0, 4096(R14)
+	VMOVDQU64 Z1, 4160(R14)
+	VMOVDQU64 Z2, 4224(R14)
+	VMOVDQU64 Z3, 4288(R14)
+	VMOVDQU64 Z4, 4352(R14)
+	VMOVDQU64 Z5, 4416(R14)
+	VMOVDQU64 Z6, 4480(R14)
+	VMOVDQU64 Z7, 4544(R14)
+	TESTQ AX, AX
+	JZ near_649
+	CMPQ blockCall_halved(BX), $0
+	JNE half_652
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	ADDQ $296, AX
+	JMP near_649
+half_652:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $148, AX
+near_649:
+	ADDQ $256, SI
+	DECQ 6344(R14)
+	JNZ weights_651
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_650
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_651
+	XORL AX, AX
+	JMP weights_651
+weightsPanel_650:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_653
+	ADDQ SI, AX
+near_653:
+weights_651:
+unpacked_648:
+	CMPQ blockCall_rows(BX), $4
+	JLE step_623_rows
+	VPADDD 1280(R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST 16(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z20
+	VFNMADD231PS.BCST 16(R11), Z9, Z20
+	VPADDD 1344(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 20(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z21
+	VFNMADD231PS.BCST 20(R11), Z9, Z21
+	VPADDD 1408(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 24(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z22
+	VFNMADD231PS.BCST 24(R11), Z9, Z22
+	VPADDD 1472(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 28(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z23
+	VFNMADD231PS.BCST 28(R11), Z9, Z23
+	CMPQ blockCall_rows(BX), $8
+	JLE step_623_rows
+	VPADDD 1536(R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST 32(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z24
+	VFNMADD231PS.BCST 32(R11), Z9, Z24
+	VPADDD 1600(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 36(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z25
+	VFNMADD231PS.BCST 36(R11), Z9, Z25
+	VPADDD 1664(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 40(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z26
+	VFNMADD231PS.BCST 40(R11), Z9, Z26
+	VPADDD 1728(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 44(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z27
+	VFNMADD231PS.BCST 44(R11), Z9, Z27
+	CMPQ blockCall_rows(BX), $12
+	JLE step_623_rows
+	VPADDD 1792(R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST 48(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z28
+	VFNMADD231PS.BCST 48(R11), Z9, Z28
+	VPADDD 1856(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 52(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z29
+	VFNMADD231PS.BCST 52(R11), Z9, Z29
+	VPADDD 1920(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 56(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z30
+	VFNMADD231PS.BCST 56(R11), Z9, Z30
+	VPADDD 1984(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 60(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z31
+	VFNMADD231PS.BCST 60(R11), Z9, Z31
+step_623_rows:
+	ADDQ R13, R9
+	ADDQ R13, R11
+	DECQ CX
+	JZ end_624
+	JMP step_617
+end_618:
+	MOVQ DI, CX
+	VMOVUPS Z16, (CX)
+	CMPQ blockCall_rows(BX), $1
+	JLE end_618_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z17, (CX)
+	CMPQ blockCall_rows(BX), $2
+	JLE end_618_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z18, (CX)
+	CMPQ blockCall_rows(BX), $3
+	JLE end_618_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z19, (CX)
+	CMPQ blockCall_rows(BX), $4
+	JLE end_618_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z20, (CX)
+	CMPQ blockCall_rows(BX), $5
+	JLE end_618_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z21, (CX)
+	CMPQ blockCall_rows(BX), $6
+	JLE end_618_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z22, (CX)
+	CMPQ blockCall_rows(BX), $7
+	JLE end_618_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z23, (CX)
+	CMPQ blockCall_rows(BX), $8
+	JLE end_618_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z24, (CX)
+	CMPQ blockCall_rows(BX), $9
+	JLE end_618_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z25, (CX)
+	CMPQ blockCall_rows(BX), $10
+	JLE end_618_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z26, (CX)
+	CMPQ blockCall_rows(BX), $11
+	JLE end_618_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z27, (CX)
+	CMPQ blockCall_rows(BX), $12
+	JLE end_618_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z28, (CX)
+	CMPQ blockCall_rows(BX), $13
+	JLE end_618_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z29, (CX)
+	CMPQ blockCall_rows(BX), $14
+	JLE end_618_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z30, (CX)
+	CMPQ blockCall_rows(BX), $15
+	JLE end_618_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z31, (CX)
+end_618_written:
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	VPXORD Z24, Z24, Z24
+	VPXORD Z25, Z25, Z25
+	VPXORD Z26, Z26, Z26
+	VPXORD Z27, Z27, Z27
+	VPXORD Z28, Z28, Z28
+	VPXORD Z29, Z29, Z29
+	VPXORD Z30, Z30, Z30
+	VPXORD Z31, Z31, Z31
+	MOVQ blockCall_blocks(BX), CX
+	DECQ 6392(R14)
+	JZ end_618_panel
+	ADDQ blockCall_dstTile(BX), DI
+	SUBQ blockCall_scalesBack(BX), DX
+	JMP step_619
+end_618_panel:
+	DECQ 6400(R14)
+	JZ done_625
+	ADDQ $64, 6408(R14)
+	MOVQ 6408(R14), DI
+	ADDQ blockCall_scalesGap(BX), DX
+	MOVQ blockCall_scale(BX), R9
+	MOVQ blockCall_offset(BX), R10
+	MOVQ blockCall_sum(BX), R11
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6392(R14)
+	JMP step_619
+end_620:
+	MOVQ DI, CX
+	VMOVUPS Z16, (CX)
+	CMPQ blockCall_rows(BX), $1
+	JLE end_620_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z17, (CX)
+	CMPQ blockCall_rows(BX), $2
+	JLE end_620_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z18, (CX)
+	CMPQ blockCall_rows(BX), $3
+	JLE end_620_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z19, (CX)
+	CMPQ blockCall_rows(BX), $4
+	JLE end_620_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z20, (CX)
+	CMPQ blockCall_rows(BX), $5
+	JLE end_620_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z21, (CX)
+	CMPQ blockCall_rows(BX), $6
+	JLE end_620_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z22, (CX)
+	CMPQ blockCall_rows(BX), $7
+	JLE end_620_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z23, (CX)
+	CMPQ blockCall_rows(BX), $8
+	JLE end_620_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z24, (CX)
+	CMPQ blockCall_rows(BX), $9
+	JLE end_620_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z25, (CX)
+	CMPQ blockCall_rows(BX), $10
+	JLE end_620_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z26, (CX)
+	CMPQ blockCall_rows(BX), $11
+	JLE end_620_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z27, (CX)
+	CMPQ blockCall_rows(BX), $12
+	JLE end_620_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z28, (CX)
+	CMPQ blockCall_rows(BX), $13
+	JLE end_620_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z29, (CX)
+	CMPQ blockCall_rows(BX), $14
+	JLE end_620_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z30, (CX)
+	CMPQ blockCall_rows(BX), $15
+	JLE end_620_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z31, (CX)
+end_620_written:
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	VPXORD Z24, Z24, Z24
+	VPXORD Z25, Z25, Z25
+	VPXORD Z26, Z26, Z26
+	VPXORD Z27, Z27, Z27
+	VPXORD Z28, Z28, Z28
+	VPXORD Z29, Z29, Z29
+	VPXORD Z30, Z30, Z30
+	VPXORD Z31, Z31, Z31
+	MOVQ blockCall_blocks(BX), CX
+	DECQ 6392(R14)
+	JZ end_620_panel
+	ADDQ blockCall_dstTile(BX), DI
+	SUBQ blockCall_scalesBack(BX), DX
+	JMP step_621
+end_620_panel:
+	DECQ 6400(R14)
+	JZ done_625
+	ADDQ $64, 6408(R14)
+	MOVQ 6408(R14), DI
+	ADDQ blockCall_scalesGap(BX), DX
+	MOVQ blockCall_scale(BX), R9
+	MOVQ blockCall_offset(BX), R10
+	MOVQ blockCall_sum(BX), R11
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6392(R14)
+	JMP step_621
+end_622:
+	MOVQ DI, CX
+	VMOVUPS Z16, (CX)
+	CMPQ blockCall_rows(BX), $1
+	JLE end_622_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z17, (CX)
+	CMPQ blockCall_rows(BX), $2
+	JLE end_622_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z18, (CX)
+	CMPQ blockCall_rows(BX), $3
+	JLE end_622_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z19, (CX)
+	CMPQ blockCall_rows(BX), $4
+	JLE end_622_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z20, (CX)
+	CMPQ blockCall_rows(BX), $5
+	JLE end_622_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z21, (CX)
+	CMPQ blockCall_rows(BX), $6
+	JLE end_622_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z22, (CX)
+	CMPQ blockCall_rows(BX), $7
+	JLE end_622_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z23, (CX)
+	CMPQ blockCall_rows(BX), $8
+	JLE end_622_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z24, (CX)
+	CMPQ blockCall_rows(BX), $9
+	JLE end_622_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z25, (CX)
+	CMPQ blockCall_rows(BX), $10
+	JLE end_622_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z26, (CX)
+	CMPQ blockCall_rows(BX), $11
+	JLE end_622_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z27, (CX)
+	CMPQ blockCall_rows(BX), $12
+	JLE end_622_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z28, (CX)
+	CMPQ blockCall_rows(BX), $13
+	JLE end_622_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z29, (CX)
+	CMPQ blockCall_rows(BX), $14
+	JLE end_622_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z30, (CX)
+	CMPQ blockCall_rows(BX), $15
+	JLE end_622_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z31, (CX)
+end_622_written:
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	VPXORD Z24, Z24, Z24
+	VPXORD Z25, Z25, Z25
+	VPXORD Z26, Z26, Z26
+	VPXORD Z27, Z27, Z27
+	VPXORD Z28, Z28, Z28
+	VPXORD Z29, Z29, Z29
+	VPXORD Z30, Z30, Z30
+	VPXORD Z31, Z31, Z31
+	MOVQ blockCall_blocks(BX), CX
+	DECQ 6392(R14)
+	JZ end_622_panel
+	ADDQ blockCall_dstTile(BX), DI
+	SUBQ blockCall_scalesBack(BX), DX
+	JMP step_623
+end_622_panel:
+	DECQ 6400(R14)
+	JZ done_625
+	ADDQ $64, 6408(R14)
+	MOVQ 6408(R14), DI
+	ADDQ blockCall_scalesGap(BX), DX
+	MOVQ blockCall_scale(BX), R9
+	MOVQ blockCall_offset(BX), R10
+	MOVQ blockCall_sum(BX), R11
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6392(R14)
+	JMP step_623
+end_624:
+	MOVQ DI, CX
+	VMOVUPS Z16, (CX)
+	CMPQ blockCall_rows(BX), $1
+	JLE end_624_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z17, (CX)
+	CMPQ blockCall_rows(BX), $2
+	JLE end_624_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z18, (CX)
+	CMPQ blockCall_rows(BX), $3
+	JLE end_624_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z19, (CX)
+	CMPQ blockCall_rows(BX), $4
+	JLE end_624_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z20, (CX)
+	CMPQ blockCall_rows(BX), $5
+	JLE end_624_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z21, (CX)
+	CMPQ blockCall_rows(BX), $6
+	JLE end_624_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z22, (CX)
+	CMPQ blockCall_rows(BX), $7
+	JLE end_624_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z23, (CX)
+	CMPQ blockCall_rows(BX), $8
+	JLE end_624_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z24, (CX)
+	CMPQ blockCall_rows(BX), $9
+	JLE end_624_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z25, (CX)
+	CMPQ blockCall_rows(BX), $10
+	JLE end_624_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z26, (CX)
+	CMPQ blockCall_rows(BX), $11
+	JLE end_624_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z27, (CX)
+	CMPQ blockCall_rows(BX), $12
+	JLE end_624_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z28, (CX)
+	CMPQ blockCall_rows(BX), $13
+	JLE end_624_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z29, (CX)
+	CMPQ blockCall_rows(BX), $14
+	JLE end_624_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z30, (CX)
+	CMPQ blockCall_rows(BX), $15
+	JLE end_624_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z31, (CX)
+end_624_written:
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	VPXORD Z24, Z24, Z24
+	VPXORD Z25, Z25, Z25
+	VPXORD Z26, Z26, Z26
+	VPXORD Z27, Z27, Z27
+	VPXORD Z28, Z28, Z28
+	VPXORD Z29, Z29, Z29
+	VPXORD Z30, Z30, Z30
+	VPXORD Z31, Z31, Z31
+	MOVQ blockCall_blocks(BX), CX
+	DECQ 6392(R14)
+	JZ end_624_panel
+	ADDQ blockCall_dstTile(BX), DI
+	SUBQ blockCall_scalesBack(BX), DX
+	JMP step_617
+end_624_panel:
+	DECQ 6400(R14)
+	JZ done_625
+	ADDQ $64, 6408(R14)
+	MOVQ 6408(R14), DI
+	ADDQ blockCall_scalesGap(BX), DX
+	MOVQ blockCall_scale(BX), R9
+	MOVQ blockCall_offset(BX), R10
+	MOVQ blockCall_sum(BX), R11
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6392(R14)
+	JMP step_617
+done_625:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0xc0 // TILERELEASE
+	VZEROUPPER
+	RET
+
+// blocksQ5KAMX multiplies c.rows rows of each of c.tiles tiles with c.panels panels (docs/arithmetic.md §5).
+// func blocksQ5KAMX(c *blockCall)
+TEXT ·blocksQ5KAMX(SB), 0, $6528-8
+	MOVQ c+0(FP), BX
+	LEAQ 63(SP), R14
+	ANDQ $-64, R14
+	MOVQ blockCall_blocks(BX), CX
+	MOVQ CX, 6376(R14)
+	MOVQ CX, 6344(R14)
+	MOVQ blockCall_panels(BX), AX
+	MOVQ AX, 6400(R14)
+	IMULQ blockCall_tiles(BX), AX
+	IMULQ CX, AX
+	MOVQ AX, 6368(R14)
+	MOVQ AX, 6336(R14)
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVL $1262485504, AX
+	VPBROADCASTD AX, Z12
+	MOVL $3409969152, AX
+	VPBROADCASTD AX, Z13
+	MOVQ blockCall_dst(BX), DI
+	MOVQ DI, 6408(R14)
+	MOVQ blockCall_numbers(BX), SI
+	MOVQ blockCall_scales(BX), DX
+	MOVQ blockCall_height(BX), R13
+	SHLQ $2, R13
+	MOVQ R13, R12
+	SHLQ $3, R12
+	MOVQ $32, R15
+	MOVQ blockCall_q(BX), R8
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	VPXORD Z24, Z24, Z24
+	VPXORD Z25, Z25, Z25
+	VPXORD Z26, Z26, Z26
+	VPXORD Z27, Z27, Z27
+	VPXORD Z28, Z28, Z28
+	VPXORD Z29, Z29, Z29
+	VPXORD Z30, Z30, Z30
+	VPXORD Z31, Z31, Z31
+	MOVQ blockCall_scale(BX), R9
+	MOVQ blockCall_offset(BX), R10
+	MOVQ blockCall_sum(BX), R11
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6392(R14)
+	VPXORD Z0, Z0, Z0
+	VMOVDQU64 Z0, 6272(R14)
+	MOVB $1, 6272(R14)
+	MOVQ $0x0040004000400040, AX
+	MOVQ AX, 6288(R14)
+	MOVQ $0x0040004000200020, AX
+	MOVQ AX, 6296(R14)
+	MOVQ $0x0000010101010101, AX
+	IMULQ blockCall_rows(BX), AX
+	MOVQ AX, 6320(R14)
+	MOVW $0x0808, 6326(R14)
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x78; BYTE $0x49; BYTE $0x84; BYTE $0x26; BYTE $0x80; BYTE $0x18; BYTE $0x00; BYTE $0x00 // LDTILECFG 6272(R14)
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_654
+	ADDQ SI, AX
+near_654:
+	DECQ 6336(R14)
+	JLT unpacked_655
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VMOVDQU64 256(SI), Z14
+	VPSLLW $4, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z0
+	VPSLLW $3, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z1
+	VPSLLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z2
+	VPSLLW $1, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z3
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z14, Z4
+	VPSRLW $1, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z5
+	VPSRLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z6
+	VPSRLW $3, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z7
+	VMOVDQU64 Z0, 4096(R14)
+	VMOVDQU64 Z1, 4160(R14)
+	VMOVDQU64 Z2, 4224(R14)
+	VMOVDQU64 Z3, 4288(R14)
+	VMOVDQU64 Z4, 4352(R14)
+	VMOVDQU64 Z5, 4416(R14)
+	VMOVDQU64 Z6, 4480(R14)
+	VMOVDQU64 Z7, 4544(R14)
+	TESTQ AX, AX
+	JZ near_656
+	CMPQ blockCall_halved(BX), $0
+	JNE half_659
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	ADDQ $360, AX
+	JMP near_656
+half_659:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $180, AX
+near_656:
+	ADDQ $320, SI
+	DECQ 6344(R14)
+	JNZ weights_658
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_657
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_658
+	XORL AX, AX
+	JMP weights_658
+weightsPanel_657:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_660
+	ADDQ SI, AX
+near_660:
+weights_658:
+unpacked_655:
+	DECQ 6336(R14)
+	JLT unpacked_661
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VMOVDQU64 256(SI), Z14
+	VPSLLW $4, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z0
+	VPSLLW $3, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z1
+	VPSLLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z2
+	VPSLLW $1, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z3
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z14, Z4
+	VPSRLW $1, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z5
+	VPSRLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z6
+	VPSRLW $3, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z7
+	VMOVDQU64 Z0, 4608(R14)
+	VMOVDQU64 Z1, 4672(R14)
+	VMOVDQU64 Z2, 4736(R14)
+	VMOVDQU64 Z3, 4800(R14)
+	VMOVDQU64 Z4, 4864(R14)
+	VMOVDQU64 Z5, 4928(R14)
+	VMOVDQU64 Z6, 4992(R14)
+	VMOVDQU64 Z7, 5056(R14)
+	TESTQ AX, AX
+	JZ near_662
+	CMPQ blockCall_halved(BX), $0
+	JNE half_665
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	ADDQ $360, AX
+	JMP near_662
+half_665:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $180, AX
+near_662:
+	ADDQ $320, SI
+	DECQ 6344(R14)
+	JNZ weights_664
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_663
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_664
+	XORL AX, AX
+	JMP weights_664
+weightsPanel_663:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_666
+	ADDQ SI, AX
+near_666:
+weights_664:
+unpacked_661:
+	DECQ 6368(R14)
+	JLT fed_667
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xb4; BYTE $0x7e; BYTE $0x00; BYTE $0x10; BYTE $0x00; BYTE $0x00 // TILELOADD 4096(R14)(R15*2), T6
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5e; BYTE $0xc4 // TDPBSUD T6, T4, T0
+	ADDQ R12, R8
+	DECQ 6376(R14)
+	JNZ fed_667
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_667
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_667:
+	DECQ 6336(R14)
+	JLT unpacked_668
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VMOVDQU64 256(SI), Z14
+	VPSLLW $4, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z0
+	VPSLLW $3, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z1
+	VPSLLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z2
+	VPSLLW $1, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z3
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z14, Z4
+	VPSRLW $1, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z5
+	VPSRLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z6
+	VPSRLW $3, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z7
+	VMOVDQU64 Z0, 5120(R14)
+	VMOVDQU64 Z1, 5184(R14)
+	VMOVDQU64 Z2, 5248(R14)
+	VMOVDQU64 Z3, 5312(R14)
+	VMOVDQU64 Z4, 5376(R14)
+	VMOVDQU64 Z5, 5440(R14)
+	VMOVDQU64 Z6, 5504(R14)
+	VMOVDQU64 Z7, 5568(R14)
+	TESTQ AX, AX
+	JZ near_669
+	CMPQ blockCall_halved(BX), $0
+	JNE half_672
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	ADDQ $360, AX
+	JMP near_669
+half_672:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $180, AX
+near_669:
+	ADDQ $320, SI
+	DECQ 6344(R14)
+	JNZ weights_671
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_670
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_671
+	XORL AX, AX
+	JMP weights_671
+weightsPanel_670:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_673
+	ADDQ SI, AX
+near_673:
+weights_671:
+unpacked_668:
+	DECQ 6368(R14)
+	JLT fed_674
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x7e; BYTE $0x00; BYTE $0x12; BYTE $0x00; BYTE $0x00 // TILELOADD 4608(R14)(R15*2), T7
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T5
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5e; BYTE $0xcd // TDPBSUD T7, T5, T1
+	ADDQ R12, R8
+	DECQ 6376(R14)
+	JNZ fed_674
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_674
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_674:
+	DECQ 6336(R14)
+	JLT unpacked_675
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VMOVDQU64 256(SI), Z14
+	VPSLLW $4, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z0
+	VPSLLW $3, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z1
+	VPSLLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z2
+	VPSLLW $1, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z3
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z14, Z4
+	VPSRLW $1, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z5
+	VPSRLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z6
+	VPSRLW $3, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z7
+	VMOVDQU64 Z0, 5632(R14)
+	VMOVDQU64 Z1, 5696(R14)
+	VMOVDQU64 Z2, 5760(R14)
+	VMOVDQU64 Z3, 5824(R14)
+	VMOVDQU64 Z4, 5888(R14)
+	VMOVDQU64 Z5, 5952(R14)
+	VMOVDQU64 Z6, 6016(R14)
+	VMOVDQU64 Z7, 6080(R14)
+	TESTQ AX, AX
+	JZ near_676
+	CMPQ blockCall_halved(BX), $0
+	JNE half_679
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	ADDQ $360, AX
+	JMP near_676
+half_679:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $180, AX
+near_676:
+	ADDQ $320, SI
+	DECQ 6344(R14)
+	JNZ weights_678
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_677
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_678
+	XORL AX, AX
+	JMP weights_678
+weightsPanel_677:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_680
+	ADDQ SI, AX
+near_680:
+weights_678:
+unpacked_675:
+	DECQ 6368(R14)
+	JLT fed_681
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xb4; BYTE $0x7e; BYTE $0x00; BYTE $0x14; BYTE $0x00; BYTE $0x00 // TILELOADD 5120(R14)(R15*2), T6
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd0 // TILEZERO T2
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5e; BYTE $0xd4 // TDPBSUD T6, T4, T2
+	ADDQ R12, R8
+	DECQ 6376(R14)
+	JNZ fed_681
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_681
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_681:
+	DECQ 6336(R14)
+	JLT unpacked_682
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VMOVDQU64 256(SI), Z14
+	VPSLLW $4, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z0
+	VPSLLW $3, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z1
+	VPSLLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z2
+	VPSLLW $1, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z3
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z14, Z4
+	VPSRLW $1, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z5
+	VPSRLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z6
+	VPSRLW $3, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z7
+	VMOVDQU64 Z0, 4096(R14)
+	VMOVDQU64 Z1, 4160(R14)
+	VMOVDQU64 Z2, 4224(R14)
+	VMOVDQU64 Z3, 4288(R14)
+	VMOVDQU64 Z4, 4352(R14)
+	VMOVDQU64 Z5, 4416(R14)
+	VMOVDQU64 Z6, 4480(R14)
+	VMOVDQU64 Z7, 4544(R14)
+	TESTQ AX, AX
+	JZ near_683
+	CMPQ blockCall_halved(BX), $0
+	JNE half_686
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	ADDQ $360, AX
+	JMP near_683
+half_686:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $180, AX
+near_683:
+	ADDQ $320, SI
+	DECQ 6344(R14)
+	JNZ weights_685
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_684
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_685
+	XORL AX, AX
+	JMP weights_685
+weightsPanel_684:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_687
+	ADDQ SI, AX
+near_687:
+weights_685:
+unpacked_682:
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x7e // TILESTORED T0, 0(R14)(R15*2)
+step_688:
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x8c; BYTE $0x7e; BYTE $0x00; BYTE $0x04; BYTE $0x00; BYTE $0x00 // TILESTORED T1, 1024(R14)(R15*2)
+	TESTQ $7, CX
+	JNZ step_688_record
+	VCVTPH2PS (DX), Z10
+	VCVTPH2PS 32(DX), Z11
+	ADDQ $64, DX
+step_688_record:
+	VPMOVZXBD (DX), Z8
+	VPMOVZXBD 16(DX), Z9
+	VCVTDQ2PS Z8, Z8
+	VCVTDQ2PS Z9, Z9
+	VMULPS Z10, Z8, Z8
+	VMULPS Z11, Z9, Z9
+	ADDQ $32, DX
+	VPADDD (R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST (R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z16
+	VFNMADD231PS.BCST (R11), Z9, Z16
+	VPADDD 64(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 4(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z17
+	VFNMADD231PS.BCST 4(R11), Z9, Z17
+	VPADDD 128(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 8(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z18
+	VFNMADD231PS.BCST 8(R11), Z9, Z18
+	VPADDD 192(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 12(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z19
+	VFNMADD231PS.BCST 12(R11), Z9, Z19
+	DECQ 6368(R14)
+	JLT fed_697
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x7e; BYTE $0x00; BYTE $0x16; BYTE $0x00; BYTE $0x00 // TILELOADD 5632(R14)(R15*2), T7
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T5
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd8 // TILEZERO T3
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5e; BYTE $0xdd // TDPBSUD T7, T5, T3
+	ADDQ R12, R8
+	DECQ 6376(R14)
+	JNZ fed_697
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_697
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_697:
+	DECQ 6336(R14)
+	JLT unpacked_698
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VMOVDQU64 256(SI), Z14
+	VPSLLW $4, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z0
+	VPSLLW $3, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z1
+	VPSLLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z2
+	VPSLLW $1, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z3
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z14, Z4
+	VPSRLW $1, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z5
+	VPSRLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z6
+	VPSRLW $3, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z7
+	VMOVDQU64 Z0, 4608(R14)
+	VMOVDQU64 Z1, 4672(R14)
+	VMOVDQU64 Z2, 4736(R14)
+	VMOVDQU64 Z3, 4800(R14)
+	VMOVDQU64 Z4, 4864(R14)
+	VMOVDQU64 Z5, 4928(R14)
+	VMOVDQU64 Z6, 4992(R14)
+	VMOVDQU64 Z7, 5056(R14)
+	TESTQ AX, AX
+	JZ near_699
+	CMPQ blockCall_halved(BX), $0
+	JNE half_702
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	ADDQ $360, AX
+	JMP near_699
+half_702:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $180, AX
+near_699:
+	ADDQ $320, SI
+	DECQ 6344(R14)
+	JNZ weights_701
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_700
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_701
+	XORL AX, AX
+	JMP weights_701
+weightsPanel_700:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_703
+	ADDQ SI, AX
+near_703:
+weights_701:
+unpacked_698:
+	CMPQ blockCall_rows(BX), $4
+	JLE step_688_rows
+	VPADDD 256(R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST 16(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z20
+	VFNMADD231PS.BCST 16(R11), Z9, Z20
+	VPADDD 320(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 20(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z21
+	VFNMADD231PS.BCST 20(R11), Z9, Z21
+	VPADDD 384(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 24(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z22
+	VFNMADD231PS.BCST 24(R11), Z9, Z22
+	VPADDD 448(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 28(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z23
+	VFNMADD231PS.BCST 28(R11), Z9, Z23
+	CMPQ blockCall_rows(BX), $8
+	JLE step_688_rows
+	VPADDD 512(R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST 32(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z24
+	VFNMADD231PS.BCST 32(R11), Z9, Z24
+	VPADDD 576(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 36(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z25
+	VFNMADD231PS.BCST 36(R11), Z9, Z25
+	VPADDD 640(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 40(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z26
+	VFNMADD231PS.BCST 40(R11), Z9, Z26
+	VPADDD 704(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 44(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z27
+	VFNMADD231PS.BCST 44(R11), Z9, Z27
+	CMPQ blockCall_rows(BX), $12
+	JLE step_688_rows
+	VPADDD 768(R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST 48(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z28
+	VFNMADD231PS.BCST 48(R11), Z9, Z28
+	VPADDD 832(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 52(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z29
+	VFNMADD231PS.BCST 52(R11), Z9, Z29
+	VPADDD 896(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 56(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z30
+	VFNMADD231PS.BCST 56(R11), Z9, Z30
+	VPADDD 960(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 60(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z31
+	VFNMADD231PS.BCST 60(R11), Z9, Z31
+step_688_rows:
+	ADDQ R13, R9
+	ADDQ R13, R11
+	DECQ CX
+	JZ end_689
+step_690:
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x14; BYTE $0x7e // TILESTORED T2, 0(R14)(R15*2)
+	VPMOVZXBD (DX), Z8
+	VPMOVZXBD 16(DX), Z9
+	VCVTDQ2PS Z8, Z8
+	VCVTDQ2PS Z9, Z9
+	VMULPS Z10, Z8, Z8
+	VMULPS Z11, Z9, Z9
+	ADDQ $32, DX
+	VPADDD 1024(R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST (R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z16
+	VFNMADD231PS.BCST (R11), Z9, Z16
+	VPADDD 1088(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 4(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z17
+	VFNMADD231PS.BCST 4(R11), Z9, Z17
+	VPADDD 1152(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 8(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z18
+	VFNMADD231PS.BCST 8(R11), Z9, Z18
+	VPADDD 1216(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 12(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z19
+	VFNMADD231PS.BCST 12(R11), Z9, Z19
+	DECQ 6368(R14)
+	JLT fed_704
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xb4; BYTE $0x7e; BYTE $0x00; BYTE $0x10; BYTE $0x00; BYTE $0x00 // TILELOADD 4096(R14)(R15*2), T6
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5e; BYTE $0xc4 // TDPBSUD T6, T4, T0
+	ADDQ R12, R8
+	DECQ 6376(R14)
+	JNZ fed_704
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_704
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_704:
+	DECQ 6336(R14)
+	JLT unpacked_705
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VMOVDQU64 256(SI), Z14
+	VPSLLW $4, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z0
+	VPSLLW $3, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z1
+	VPSLLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z2
+	VPSLLW $1, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z3
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z14, Z4
+	VPSRLW $1, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z5
+	VPSRLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z6
+	VPSRLW $3, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z7
+	VMOVDQU64 Z0, 5120(R14)
+	VMOVDQU64 Z1, 5184(R14)
+	VMOVDQU64 Z2, 5248(R14)
+	VMOVDQU64 Z3, 5312(R14)
+	VMOVDQU64 Z4, 5376(R14)
+	VMOVDQU64 Z5, 5440(R14)
+	VMOVDQU64 Z6, 5504(R14)
+	VMOVDQU64 Z7, 5568(R14)
+	TESTQ AX, AX
+	JZ near_706
+	CMPQ blockCall_halved(BX), $0
+	JNE half_709
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	ADDQ $360, AX
+	JMP near_706
+half_709:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $180, AX
+near_706:
+	ADDQ $320, SI
+	DECQ 6344(R14)
+	JNZ weights_708
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_707
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_708
+	XORL AX, AX
+	JMP weights_708
+weightsPanel_707:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_710
+	ADDQ SI, AX
+near_710:
+weights_708:
+unpacked_705:
+	CMPQ blockCall_rows(BX), $4
+	JLE step_690_rows
+	VPADDD 1280(R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST 16(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z20
+	VFNMADD231PS.BCST 16(R11), Z9, Z20
+	VPADDD 1344(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 20(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z21
+	VFNMADD231PS.BCST 20(R11), Z9, Z21
+	VPADDD 1408(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 24(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z22
+	VFNMADD231PS.BCST 24(R11), Z9, Z22
+	VPADDD 1472(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 28(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z23
+	VFNMADD231PS.BCST 28(R11), Z9, Z23
+	CMPQ blockCall_rows(BX), $8
+	JLE step_690_rows
+	VPADDD 1536(R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST 32(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z24
+	VFNMADD231PS.BCST 32(R11), Z9, Z24
+	VPADDD 1600(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 36(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z25
+	VFNMADD231PS.BCST 36(R11), Z9, Z25
+	VPADDD 1664(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 40(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z26
+	VFNMADD231PS.BCST 40(R11), Z9, Z26
+	VPADDD 1728(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 44(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z27
+	VFNMADD231PS.BCST 44(R11), Z9, Z27
+	CMPQ blockCall_rows(BX), $12
+	JLE step_690_rows
+	VPADDD 1792(R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST 48(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z28
+	VFNMADD231PS.BCST 48(R11), Z9, Z28
+	VPADDD 1856(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 52(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z29
+	VFNMADD231PS.BCST 52(R11), Z9, Z29
+	VPADDD 1920(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 56(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z30
+	VFNMADD231PS.BCST 56(R11), Z9, Z30
+	VPADDD 1984(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 60(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z31
+	VFNMADD231PS.BCST 60(R11), Z9, Z31
+step_690_rows:
+	ADDQ R13, R9
+	ADDQ R13, R11
+	DECQ CX
+	JZ end_691
+step_692:
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x9c; BYTE $0x7e; BYTE $0x00; BYTE $0x04; BYTE $0x00; BYTE $0x00 // TILESTORED T3, 1024(R14)(R15*2)
+	VPMOVZXBD (DX), Z8
+	VPMOVZXBD 16(DX), Z9
+	VCVTDQ2PS Z8, Z8
+	VCVTDQ2PS Z9, Z9
+	VMULPS Z10, Z8, Z8
+	VMULPS Z11, Z9, Z9
+	ADDQ $32, DX
+	VPADDD (R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST (R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z16
+	VFNMADD231PS.BCST (R11), Z9, Z16
+	VPADDD 64(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 4(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z17
+	VFNMADD231PS.BCST 4(R11), Z9, Z17
+	VPADDD 128(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 8(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z18
+	VFNMADD231PS.BCST 8(R11), Z9, Z18
+	VPADDD 192(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 12(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z19
+	VFNMADD231PS.BCST 12(R11), Z9, Z19
+	DECQ 6368(R14)
+	JLT fed_711
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x7e; BYTE $0x00; BYTE $0x12; BYTE $0x00; BYTE $0x00 // TILELOADD 4608(R14)(R15*2), T7
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x2c; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T5
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5e; BYTE $0xcd // TDPBSUD T7, T5, T1
+	ADDQ R12, R8
+	DECQ 6376(R14)
+	JNZ fed_711
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_711
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_711:
+	DECQ 6336(R14)
+	JLT unpacked_712
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VMOVDQU64 256(SI), Z14
+	VPSLLW $4, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z0
+	VPSLLW $3, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z1
+	VPSLLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z2
+	VPSLLW $1, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z3
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z14, Z4
+	VPSRLW $1, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z5
+	VPSRLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z6
+	VPSRLW $3, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z7
+	VMOVDQU64 Z0, 5632(R14)
+	VMOVDQU64 Z1, 5696(R14)
+	VMOVDQU64 Z2, 5760(R14)
+	VMOVDQU64 Z3, 5824(R14)
+	VMOVDQU64 Z4, 5888(R14)
+	VMOVDQU64 Z5, 5952(R14)
+	VMOVDQU64 Z6, 6016(R14)
+	VMOVDQU64 Z7, 6080(R14)
+	TESTQ AX, AX
+	JZ near_713
+	CMPQ blockCall_halved(BX), $0
+	JNE half_716
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	ADDQ $360, AX
+	JMP near_713
+half_716:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $180, AX
+near_713:
+	ADDQ $320, SI
+	DECQ 6344(R14)
+	JNZ weights_715
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_714
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_715
+	XORL AX, AX
+	JMP weights_715
+weightsPanel_714:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_717
+	ADDQ SI, AX
+near_717:
+weights_715:
+unpacked_712:
+	CMPQ blockCall_rows(BX), $4
+	JLE step_692_rows
+	VPADDD 256(R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST 16(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z20
+	VFNMADD231PS.BCST 16(R11), Z9, Z20
+	VPADDD 320(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 20(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z21
+	VFNMADD231PS.BCST 20(R11), Z9, Z21
+	VPADDD 384(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 24(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z22
+	VFNMADD231PS.BCST 24(R11), Z9, Z22
+	VPADDD 448(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 28(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z23
+	VFNMADD231PS.BCST 28(R11), Z9, Z23
+	CMPQ blockCall_rows(BX), $8
+	JLE step_692_rows
+	VPADDD 512(R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST 32(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z24
+	VFNMADD231PS.BCST 32(R11), Z9, Z24
+	VPADDD 576(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 36(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z25
+	VFNMADD231PS.BCST 36(R11), Z9, Z25
+	VPADDD 640(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 40(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z26
+	VFNMADD231PS.BCST 40(R11), Z9, Z26
+	VPADDD 704(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 44(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z27
+	VFNMADD231PS.BCST 44(R11), Z9, Z27
+	CMPQ blockCall_rows(BX), $12
+	JLE step_692_rows
+	VPADDD 768(R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST 48(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z28
+	VFNMADD231PS.BCST 48(R11), Z9, Z28
+	VPADDD 832(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 52(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z29
+	VFNMADD231PS.BCST 52(R11), Z9, Z29
+	VPADDD 896(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 56(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z30
+	VFNMADD231PS.BCST 56(R11), Z9, Z30
+	VPADDD 960(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 60(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z31
+	VFNMADD231PS.BCST 60(R11), Z9, Z31
+step_692_rows:
+	ADDQ R13, R9
+	ADDQ R13, R11
+	DECQ CX
+	JZ end_693
+step_694:
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x7e // TILESTORED T0, 0(R14)(R15*2)
+	VPMOVZXBD (DX), Z8
+	VPMOVZXBD 16(DX), Z9
+	VCVTDQ2PS Z8, Z8
+	VCVTDQ2PS Z9, Z9
+	VMULPS Z10, Z8, Z8
+	VMULPS Z11, Z9, Z9
+	ADDQ $32, DX
+	VPADDD 1024(R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST (R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z16
+	VFNMADD231PS.BCST (R11), Z9, Z16
+	VPADDD 1088(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 4(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z17
+	VFNMADD231PS.BCST 4(R11), Z9, Z17
+	VPADDD 1152(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 8(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z18
+	VFNMADD231PS.BCST 8(R11), Z9, Z18
+	VPADDD 1216(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 12(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z19
+	VFNMADD231PS.BCST 12(R11), Z9, Z19
+	DECQ 6368(R14)
+	JLT fed_718
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xb4; BYTE $0x7e; BYTE $0x00; BYTE $0x14; BYTE $0x00; BYTE $0x00 // TILELOADD 5120(R14)(R15*2), T6
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd0 // TILEZERO T2
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5e; BYTE $0xd4 // TDPBSUD T6, T4, T2
+	ADDQ R12, R8
+	DECQ 6376(R14)
+	JNZ fed_718
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_718
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_718:
+	DECQ 6336(R14)
+	JLT unpacked_719
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VMOVDQU64 256(SI), Z14
+	VPSLLW $4, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z0
+	VPSLLW $3, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z1
+	VPSLLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z2
+	VPSLLW $1, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z3
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z14, Z4
+	VPSRLW $1, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z5
+	VPSRLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z6
+	VPSRLW $3, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bit4<>(SB), Z15, Z7
+	VMOVDQU64 Z0, 4096(R14)
+	VMOVDQU64 Z1, 4160(R14)
+	VMOVDQU64 Z2, 4224(R14)
+	VMOVDQU64 Z3, 4288(R14)
+	VMOVDQU64 Z4, 4352(R14)
+	VMOVDQU64 Z5, 4416(R14)
+	VMOVDQU64 Z6, 4480(R14)
+	VMOVDQU64 Z7, 4544(R14)
+	TESTQ AX, AX
+	JZ near_720
+	CMPQ blockCall_halved(BX), $0
+	JNE half_723
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	ADDQ $360, AX
+	JMP near_720
+half_723:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	ADDQ $180, AX
+near_720:
+	ADDQ $320, SI
+	DECQ 6344(R14)
+	JNZ weights_722
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_721
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_722
+	XORL AX, AX
+	JMP weights_722
+weightsPanel_721:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_724
+	ADDQ SI, AX
+near_724:
+weights_722:
+unpacked_719:
+	CMPQ blockCall_rows(BX), $4
+	JLE step_694_rows
+	VPADDD 1280(R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST 16(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z20
+	VFNMADD231PS.BCST 16(R11), Z9, Z20
+	VPADDD 1344(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 20(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z21
+	VFNMADD231PS.BCST 20(R11), Z9, Z21
+	VPADDD 1408(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 24(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z22
+	VFNMADD231PS.BCST 24(R11), Z9, Z22
+	VPADDD 1472(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 28(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z23
+	VFNMADD231PS.BCST 28(R11), Z9, Z23
+	CMPQ blockCall_rows(BX), $8
+	JLE step_694_rows
+	VPADDD 1536(R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST 32(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z24
+	VFNMADD231PS.BCST 32(R11), Z9, Z24
+	VPADDD 1600(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 36(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z25
+	VFNMADD231PS.BCST 36(R11), Z9, Z25
+	VPADDD 1664(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 40(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z26
+	VFNMADD231PS.BCST 40(R11), Z9, Z26
+	VPADDD 1728(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 44(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z27
+	VFNMADD231PS.BCST 44(R11), Z9, Z27
+	CMPQ blockCall_rows(BX), $12
+	JLE step_694_rows
+	VPADDD 1792(R14), Z12, Z0
+	VADDPS Z13, Z0, Z0
+	VMULPS.BCST 48(R9), Z8, Z4
+	VFMADD231PS Z4, Z0, Z28
+	VFNMADD231PS.BCST 48(R11), Z9, Z28
+	VPADDD 1856(R14), Z12, Z1
+	VADDPS Z13, Z1, Z1
+	VMULPS.BCST 52(R9), Z8, Z5
+	VFMADD231PS Z5, Z1, Z29
+	VFNMADD231PS.BCST 52(R11), Z9, Z29
+	VPADDD 1920(R14), Z12, Z2
+	VADDPS Z13, Z2, Z2
+	VMULPS.BCST 56(R9), Z8, Z6
+	VFMADD231PS Z6, Z2, Z30
+	VFNMADD231PS.BCST 56(R11), Z9, Z30
+	VPADDD 1984(R14), Z12, Z3
+	VADDPS Z13, Z3, Z3
+	VMULPS.BCST 60(R9), Z8, Z7
+	VFMADD231PS Z7, Z3, Z31
+	VFNMADD231PS.BCST 60(R11), Z9, Z31
+step_694_rows:
+	ADDQ R13, R9
+	ADDQ R13, R11
+	DECQ CX
+	JZ end_695
+	JMP step_688
+end_689:
+	MOVQ DI, CX
+	VMOVUPS Z16, (CX)
+	CMPQ blockCall_rows(BX), $1
+	JLE end_689_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z17, (CX)
+	CMPQ blockCall_rows(BX), $2
+	JLE end_689_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z18, (CX)
+	CMPQ blockCall_rows(BX), $3
+	JLE end_689_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z19, (CX)
+	CMPQ blockCall_rows(BX), $4
+	JLE end_689_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z20, (CX)
+	CMPQ blockCall_rows(BX), $5
+	JLE end_689_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z21, (CX)
+	CMPQ blockCall_rows(BX), $6
+	JLE end_689_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z22, (CX)
+	CMPQ blockCall_rows(BX), $7
+	JLE end_689_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z23, (CX)
+	CMPQ blockCall_rows(BX), $8
+	JLE end_689_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z24, (CX)
+	CMPQ blockCall_rows(BX), $9
+	JLE end_689_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z25, (CX)
+	CMPQ blockCall_rows(BX), $10
+	JLE end_689_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z26, (CX)
+	CMPQ blockCall_rows(BX), $11
+	JLE end_689_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z27, (CX)
+	CMPQ blockCall_rows(BX), $12
+	JLE end_689_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z28, (CX)
+	CMPQ blockCall_rows(BX), $13
+	JLE end_689_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z29, (CX)
+	CMPQ blockCall_rows(BX), $14
+	JLE end_689_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z30, (CX)
+	CMPQ blockCall_rows(BX), $15
+	JLE end_689_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z31, (CX)
+end_689_written:
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	VPXORD Z24, Z24, Z24
+	VPXORD Z25, Z25, Z25
+	VPXORD Z26, Z26, Z26
+	VPXORD Z27, Z27, Z27
+	VPXORD Z28, Z28, Z28
+	VPXORD Z29, Z29, Z29
+	VPXORD Z30, Z30, Z30
+	VPXORD Z31, Z31, Z31
+	MOVQ blockCall_blocks(BX), CX
+	DECQ 6392(R14)
+	JZ end_689_panel
+	ADDQ blockCall_dstTile(BX), DI
+	SUBQ blockCall_scalesBack(BX), DX
+	JMP step_690
+end_689_panel:
+	DECQ 6400(R14)
+	JZ done_696
+	ADDQ $64, 6408(R14)
+	MOVQ 6408(R14), DI
+	ADDQ blockCall_scalesGap(BX), DX
+	MOVQ blockCall_scale(BX), R9
+	MOVQ blockCall_offset(BX), R10
+	MOVQ blockCall_sum(BX), R11
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6392(R14)
+	JMP step_690
+end_691:
+	MOVQ DI, CX
+	VMOVUPS Z16, (CX)
+	CMPQ blockCall_rows(BX), $1
+	JLE end_691_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z17, (CX)
+	CMPQ blockCall_rows(BX), $2
+	JLE end_691_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z18, (CX)
+	CMPQ blockCall_rows(BX), $3
+	JLE end_691_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z19, (CX)
+	CMPQ blockCall_rows(BX), $4
+	JLE end_691_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z20, (CX)
+	CMPQ blockCall_rows(BX), $5
+	JLE end_691_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z21, (CX)
+	CMPQ blockCall_rows(BX), $6
+	JLE end_691_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z22, (CX)
+	CMPQ blockCall_rows(BX), $7
+	JLE end_691_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z23, (CX)
+	CMPQ blockCall_rows(BX), $8
+	JLE end_691_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z24, (CX)
+	CMPQ blockCall_rows(BX), $9
+	JLE end_691_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z25, (CX)
+	CMPQ blockCall_rows(BX), $10
+	JLE end_691_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z26, (CX)
+	CMPQ blockCall_rows(BX), $11
+	JLE end_691_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z27, (CX)
+	CMPQ blockCall_rows(BX), $12
+	JLE end_691_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z28, (CX)
+	CMPQ blockCall_rows(BX), $13
+	JLE end_691_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z29, (CX)
+	CMPQ blockCall_rows(BX), $14
+	JLE end_691_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z30, (CX)
+	CMPQ blockCall_rows(BX), $15
+	JLE end_691_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z31, (CX)
+end_691_written:
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	VPXORD Z24, Z24, Z24
+	VPXORD Z25, Z25, Z25
+	VPXORD Z26, Z26, Z26
+	VPXORD Z27, Z27, Z27
+	VPXORD Z28, Z28, Z28
+	VPXORD Z29, Z29, Z29
+	VPXORD Z30, Z30, Z30
+	VPXORD Z31, Z31, Z31
+	MOVQ blockCall_blocks(BX), CX
+	DECQ 6392(R14)
+	JZ end_691_panel
+	ADDQ blockCall_dstTile(BX), DI
+	SUBQ blockCall_scalesBack(BX), DX
+	JMP step_692
+end_691_panel:
+	DECQ 6400(R14)
+	JZ done_696
+	ADDQ $64, 6408(R14)
+	MOVQ 6408(R14), DI
+	ADDQ blockCall_scalesGap(BX), DX
+	MOVQ blockCall_scale(BX), R9
+	MOVQ blockCall_offset(BX), R10
+	MOVQ blockCall_sum(BX), R11
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6392(R14)
+	JMP step_692
+end_693:
+	MOVQ DI, CX
+	VMOVUPS Z16, (CX)
+	CMPQ blockCall_rows(BX), $1
+	JLE end_693_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z17, (CX)
+	CMPQ blockCall_rows(BX), $2
+	JLE end_693_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z18, (CX)
+	CMPQ blockCall_rows(BX), $3
+	JLE end_693_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z19, (CX)
+	CMPQ blockCall_rows(BX), $4
+	JLE end_693_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z20, (CX)
+	CMPQ blockCall_rows(BX), $5
+	JLE end_693_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z21, (CX)
+	CMPQ blockCall_rows(BX), $6
+	JLE end_693_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z22, (CX)
+	CMPQ blockCall_rows(BX), $7
+	JLE end_693_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z23, (CX)
+	CMPQ blockCall_rows(BX), $8
+	JLE end_693_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z24, (CX)
+	CMPQ blockCall_rows(BX), $9
+	JLE end_693_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z25, (CX)
+	CMPQ blockCall_rows(BX), $10
+	JLE end_693_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z26, (CX)
+	CMPQ blockCall_rows(BX), $11
+	JLE end_693_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z27, (CX)
+	CMPQ blockCall_rows(BX), $12
+	JLE end_693_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z28, (CX)
+	CMPQ blockCall_rows(BX), $13
+	JLE end_693_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z29, (CX)
+	CMPQ blockCall_rows(BX), $14
+	JLE end_693_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z30, (CX)
+	CMPQ blockCall_rows(BX), $15
+	JLE end_693_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z31, (CX)
+end_693_written:
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	VPXORD Z24, Z24, Z24
+	VPXORD Z25, Z25, Z25
+	VPXORD Z26, Z26, Z26
+	VPXORD Z27, Z27, Z27
+	VPXORD Z28, Z28, Z28
+	VPXORD Z29, Z29, Z29
+	VPXORD Z30, Z30, Z30
+	VPXORD Z31, Z31, Z31
+	MOVQ blockCall_blocks(BX), CX
+	DECQ 6392(R14)
+	JZ end_693_panel
+	ADDQ blockCall_dstTile(BX), DI
+	SUBQ blockCall_scalesBack(BX), DX
+	JMP step_694
+end_693_panel:
+	DECQ 6400(R14)
+	JZ done_696
+	ADDQ $64, 6408(R14)
+	MOVQ 6408(R14), DI
+	ADDQ blockCall_scalesGap(BX), DX
+	MOVQ blockCall_scale(BX), R9
+	MOVQ blockCall_offset(BX), R10
+	MOVQ blockCall_sum(BX), R11
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6392(R14)
+	JMP step_694
+end_695:
+	MOVQ DI, CX
+	VMOVUPS Z16, (CX)
+	CMPQ blockCall_rows(BX), $1
+	JLE end_695_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z17, (CX)
+	CMPQ blockCall_rows(BX), $2
+	JLE end_695_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z18, (CX)
+	CMPQ blockCall_rows(BX), $3
+	JLE end_695_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z19, (CX)
+	CMPQ blockCall_rows(BX), $4
+	JLE end_695_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z20, (CX)
+	CMPQ blockCall_rows(BX), $5
+	JLE end_695_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z21, (CX)
+	CMPQ blockCall_rows(BX), $6
+	JLE end_695_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z22, (CX)
+	CMPQ blockCall_rows(BX), $7
+	JLE end_695_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z23, (CX)
+	CMPQ blockCall_rows(BX), $8
+	JLE end_695_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z24, (CX)
+	CMPQ blockCall_rows(BX), $9
+	JLE end_695_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z25, (CX)
+	CMPQ blockCall_rows(BX), $10
+	JLE end_695_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z26, (CX)
+	CMPQ blockCall_rows(BX), $11
+	JLE end_695_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z27, (CX)
+	CMPQ blockCall_rows(BX), $12
+	JLE end_695_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z28, (CX)
+	CMPQ blockCall_rows(BX), $13
+	JLE end_695_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z29, (CX)
+	CMPQ blockCall_rows(BX), $14
+	JLE end_695_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z30, (CX)
+	CMPQ blockCall_rows(BX), $15
+	JLE end_695_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z31, (CX)
+end_695_written:
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	VPXORD Z24, Z24, Z24
+	VPXORD Z25, Z25, Z25
+	VPXORD Z26, Z26, Z26
+	VPXORD Z27, Z27, Z27
+	VPXORD Z28, Z28, Z28
+	VPXORD Z29, Z29, Z29
+	VPXORD Z30, Z30, Z30
+	VPXORD Z31, Z31, Z31
+	MOVQ blockCall_blocks(BX), CX
+	DECQ 6392(R14)
+	JZ end_695_panel
+	ADDQ blockCall_dstTile(BX), DI
+	SUBQ blockCall_scalesBack(BX), DX
+	JMP step_688
+end_695_panel:
+	DECQ 6400(R14)
+	JZ done_696
+	ADDQ $64, 6408(R14)
+	MOVQ 6408(R14), DI
+	ADDQ blockCall_scalesGap(BX), DX
+	MOVQ blockCall_scale(BX), R9
+	MOVQ blockCall_offset(BX), R10
+	MOVQ blockCall_sum(BX), R11
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6392(R14)
+	JMP step_688
+done_696:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0xc0 // TILERELEASE
+	VZEROUPPER
+	RET
+
+// blocksB6KAMX multiplies c.rows rows of each of c.tiles tiles with c.panels panels (docs/arithmetic.md §5).
+// func blocksB6KAMX(c *blockCall)
+TEXT ·blocksB6KAMX(SB), 0, $6528-8
+	MOVQ c+0(FP), BX
+	LEAQ 63(SP), R14
+	ANDQ $-64, R14
+	MOVQ blockCall_blocks(BX), CX
+	MOVQ CX, 6376(R14)
+	MOVQ CX, 6344(R14)
+	MOVQ blockCall_panels(BX), AX
+	MOVQ AX, 6400(R14)
+	IMULQ blockCall_tiles(BX), AX
+	IMULQ CX, AX
+	MOVQ AX, 6368(R14)
+	MOVQ AX, 6336(R14)
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVL $1262485504, AX
+	VPBROADCASTD AX, Z12
+	MOVL $3409969152, AX
+	VPBROADCASTD AX, Z13
+	MOVQ blockCall_dst(BX), DI
+	MOVQ DI, 6408(R14)
+	MOVQ blockCall_numbers(BX), SI
+	MOVQ blockCall_scales(BX), DX
+	MOVQ blockCall_height(BX), R13
+	SHLQ $2, R13
+	MOVQ R13, R12
+	SHLQ $3, R12
+	MOVQ $32, R15
+	MOVQ blockCall_q(BX), R8
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	VPXORD Z24, Z24, Z24
+	VPXORD Z25, Z25, Z25
+	VPXORD Z26, Z26, Z26
+	VPXORD Z27, Z27, Z27
+	VPXORD Z28, Z28, Z28
+	VPXORD Z29, Z29, Z29
+	VPXORD Z30, Z30, Z30
+	VPXORD Z31, Z31, Z31
+	MOVQ blockCall_scale(BX), R9
+	MOVQ blockCall_offset(BX), R10
+	MOVQ blockCall_sum(BX), R11
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6392(R14)
+	VPXORD Z0, Z0, Z0
+	VMOVDQU64 Z0, 6272(R14)
+	MOVB $1, 6272(R14)
+	MOVQ $0x0040004000400040, AX
+	MOVQ AX, 6288(R14)
+	MOVQ $0x0040004000100010, AX
+	MOVQ AX, 6296(R14)
+	MOVQ $0x0000010101010101, AX
+	IMULQ blockCall_rows(BX), AX
+	MOVQ AX, 6320(R14)
+	MOVW $0x0404, 6326(R14)
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x78; BYTE $0x49; BYTE $0x84; BYTE $0x26; BYTE $0x80; BYTE $0x18; BYTE $0x00; BYTE $0x00 // LDTILECFG 6272(R14)
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_725
+	ADDQ SI, AX
+near_725:
+	DECQ 6368(R14)
+	JLT fed_726
+	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x7e // TILELOADD 0(SI)(R15*2), T6
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5e; BYTE $0xc4 // TDPBSUD T6, T4, T0
+	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x7e; BYTE $0x00; BYTE $0x01; BYTE $0x00; BYTE $0x00 // TILELOADD 256(SI)(R15*2), T7
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x6c; BYTE $0x38; BYTE $0x10 // TILELOADD 16(R8)(R15*1), T5
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5e; BYTE $0xcd // TDPBSUD T7, T5, T1
+	ADDQ R12, R8
+	TESTQ AX, AX
+	JZ near_727
+	CMPQ blockCall_halved(BX), $0
+	JNE half_730
 	PREFETCHT1 (AX)
 	PREFETCHT1 64(AX)
 	PREFETCHT1 128(AX)
@@ -3804,105 +16981,181 @@ fed_137:
 	PREFETCHT1 448(AX)
 	PREFETCHT1 512(AX)
 	ADDQ $548, AX
-	JMP near_143
-half_144:
+	JMP near_727
+half_730:
 	PREFETCHT1 (AX)
 	PREFETCHT1 64(AX)
 	PREFETCHT1 128(AX)
 	PREFETCHT1 192(AX)
 	PREFETCHT1 256(AX)
 	ADDQ $274, AX
-near_143:
-	ADDQ R12, R8
+near_727:
 	ADDQ $512, SI
-	DECQ 4296(R14)
-	JNZ fed_142
+	DECQ 6344(R14)
+	JNZ weights_729
 	VMOVQ blockCall_blocks(BX), X0
-	VMOVQ X0, 4296(R14)
-	DECQ 4304(R14)
-	JZ feedPanel_145
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_728
 	SUBQ blockCall_numbersBack(BX), SI
-	DECQ 4312(R14)
-	JNZ fed_142
+	DECQ 6360(R14)
+	JNZ weights_729
 	XORL AX, AX
-	JMP fed_142
-feedPanel_145:
+	JMP weights_729
+weightsPanel_728:
 	ADDQ blockCall_numbersGap(BX), SI
-	MOVQ blockCall_q(BX), R8
 	VMOVQ blockCall_tiles(BX), X0
-	VMOVQ X0, 4304(R14)
-	MOVQ $2, 4312(R14)
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
 	MOVQ blockCall_ahead(BX), AX
 	TESTQ AX, AX
-	JZ near_146
+	JZ near_731
 	ADDQ SI, AX
-near_146:
-fed_142:
+near_731:
+weights_729:
+	DECQ 6376(R14)
+	JNZ fed_726
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_726
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_726:
+	DECQ 6368(R14)
+	JLT fed_732
+	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x7e // TILELOADD 0(SI)(R15*2), T6
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd0 // TILEZERO T2
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5e; BYTE $0xd4 // TDPBSUD T6, T4, T2
+	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x7e; BYTE $0x00; BYTE $0x01; BYTE $0x00; BYTE $0x00 // TILELOADD 256(SI)(R15*2), T7
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x6c; BYTE $0x38; BYTE $0x10 // TILELOADD 16(R8)(R15*1), T5
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd8 // TILEZERO T3
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5e; BYTE $0xdd // TDPBSUD T7, T5, T3
+	ADDQ R12, R8
+	TESTQ AX, AX
+	JZ near_733
+	CMPQ blockCall_halved(BX), $0
+	JNE half_736
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	PREFETCHT1 384(AX)
+	PREFETCHT1 448(AX)
+	PREFETCHT1 512(AX)
+	ADDQ $548, AX
+	JMP near_733
+half_736:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	ADDQ $274, AX
+near_733:
+	ADDQ $512, SI
+	DECQ 6344(R14)
+	JNZ weights_735
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_734
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_735
+	XORL AX, AX
+	JMP weights_735
+weightsPanel_734:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_737
+	ADDQ SI, AX
+near_737:
+weights_735:
+	DECQ 6376(R14)
+	JNZ fed_732
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_732
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_732:
 	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x7e // TILESTORED T0, 0(R14)(R15*2)
 	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x8c; BYTE $0x7e; BYTE $0x00; BYTE $0x04; BYTE $0x00; BYTE $0x00 // TILESTORED T1, 1024(R14)(R15*2)
-step_147:
+step_738:
 	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x94; BYTE $0x7e; BYTE $0x00; BYTE $0x08; BYTE $0x00; BYTE $0x00 // TILESTORED T2, 2048(R14)(R15*2)
 	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x9c; BYTE $0x7e; BYTE $0x00; BYTE $0x0c; BYTE $0x00; BYTE $0x00 // TILESTORED T3, 3072(R14)(R15*2)
 	TESTQ $7, CX
-	JNZ step_147_record
+	JNZ step_738_record
 	VCVTPH2PS (DX), Z10
 	ADDQ $32, DX
-step_147_record:
+step_738_record:
 	VPMOVSXBD (DX), Z8
 	VPMOVSXBD 16(DX), Z9
 	VCVTDQ2PS Z8, Z8
 	VCVTDQ2PS Z9, Z9
 	ADDQ $32, DX
 	VPSUBD (R10), Z13, Z0
-	VMOVDQU64 Z0, 4096(R14)
+	VMOVDQU64 Z0, 6144(R14)
 	VPSUBD 64(R10), Z13, Z0
-	VMOVDQU64 Z0, 4160(R14)
+	VMOVDQU64 Z0, 6208(R14)
 	VPADDD (R14), Z12, Z0
-	VADDPS.BCST 4096(R14), Z0, Z0
+	VADDPS.BCST 6144(R14), Z0, Z0
 	VPADDD 1024(R14), Z12, Z4
-	VADDPS.BCST 4100(R14), Z4, Z4
+	VADDPS.BCST 6148(R14), Z4, Z4
 	VMULPS Z8, Z0, Z0
 	VFMADD231PS Z9, Z4, Z0
 	VMULPS.BCST (R9), Z10, Z4
 	VFMADD231PS Z4, Z0, Z16
 	VPADDD 64(R14), Z12, Z1
-	VADDPS.BCST 4104(R14), Z1, Z1
+	VADDPS.BCST 6152(R14), Z1, Z1
 	VPADDD 1088(R14), Z12, Z5
-	VADDPS.BCST 4108(R14), Z5, Z5
+	VADDPS.BCST 6156(R14), Z5, Z5
 	VMULPS Z8, Z1, Z1
 	VFMADD231PS Z9, Z5, Z1
 	VMULPS.BCST 4(R9), Z10, Z5
 	VFMADD231PS Z5, Z1, Z17
 	VPADDD 128(R14), Z12, Z2
-	VADDPS.BCST 4112(R14), Z2, Z2
+	VADDPS.BCST 6160(R14), Z2, Z2
 	VPADDD 1152(R14), Z12, Z6
-	VADDPS.BCST 4116(R14), Z6, Z6
+	VADDPS.BCST 6164(R14), Z6, Z6
 	VMULPS Z8, Z2, Z2
 	VFMADD231PS Z9, Z6, Z2
 	VMULPS.BCST 8(R9), Z10, Z6
 	VFMADD231PS Z6, Z2, Z18
 	VPADDD 192(R14), Z12, Z3
-	VADDPS.BCST 4120(R14), Z3, Z3
+	VADDPS.BCST 6168(R14), Z3, Z3
 	VPADDD 1216(R14), Z12, Z7
-	VADDPS.BCST 4124(R14), Z7, Z7
+	VADDPS.BCST 6172(R14), Z7, Z7
 	VMULPS Z8, Z3, Z3
 	VFMADD231PS Z9, Z7, Z3
 	VMULPS.BCST 12(R9), Z10, Z7
 	VFMADD231PS Z7, Z3, Z19
-	DECQ 4288(R14)
-	JLT fed_152
+	DECQ 6368(R14)
+	JLT fed_747
 	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x7e // TILELOADD 0(SI)(R15*2), T6
 	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T4
-	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x7e; BYTE $0x00; BYTE $0x01; BYTE $0x00; BYTE $0x00 // TILELOADD 256(SI)(R15*2), T7
-	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x6c; BYTE $0x38; BYTE $0x10 // TILELOADD 16(R8)(R15*1), T5
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5e; BYTE $0xc4 // TDPBSUD T6, T4, T0
+	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x7e; BYTE $0x00; BYTE $0x01; BYTE $0x00; BYTE $0x00 // TILELOADD 256(SI)(R15*2), T7
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x6c; BYTE $0x38; BYTE $0x10 // TILELOADD 16(R8)(R15*1), T5
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5e; BYTE $0xcd // TDPBSUD T7, T5, T1
+	ADDQ R12, R8
 	TESTQ AX, AX
-	JZ near_153
+	JZ near_748
 	CMPQ blockCall_halved(BX), $0
-	JNE half_154
+	JNE half_751
 	PREFETCHT1 (AX)
 	PREFETCHT1 64(AX)
 	PREFETCHT1 128(AX)
@@ -3913,148 +17166,156 @@ step_147_record:
 	PREFETCHT1 448(AX)
 	PREFETCHT1 512(AX)
 	ADDQ $548, AX
-	JMP near_153
-half_154:
+	JMP near_748
+half_751:
 	PREFETCHT1 (AX)
 	PREFETCHT1 64(AX)
 	PREFETCHT1 128(AX)
 	PREFETCHT1 192(AX)
 	PREFETCHT1 256(AX)
 	ADDQ $274, AX
-near_153:
-	ADDQ R12, R8
+near_748:
 	ADDQ $512, SI
-	DECQ 4296(R14)
-	JNZ fed_152
+	DECQ 6344(R14)
+	JNZ weights_750
 	VMOVQ blockCall_blocks(BX), X0
-	VMOVQ X0, 4296(R14)
-	DECQ 4304(R14)
-	JZ feedPanel_155
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_749
 	SUBQ blockCall_numbersBack(BX), SI
-	DECQ 4312(R14)
-	JNZ fed_152
+	DECQ 6360(R14)
+	JNZ weights_750
 	XORL AX, AX
-	JMP fed_152
-feedPanel_155:
+	JMP weights_750
+weightsPanel_749:
 	ADDQ blockCall_numbersGap(BX), SI
-	MOVQ blockCall_q(BX), R8
 	VMOVQ blockCall_tiles(BX), X0
-	VMOVQ X0, 4304(R14)
-	MOVQ $2, 4312(R14)
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
 	MOVQ blockCall_ahead(BX), AX
 	TESTQ AX, AX
-	JZ near_156
+	JZ near_752
 	ADDQ SI, AX
-near_156:
-fed_152:
+near_752:
+weights_750:
+	DECQ 6376(R14)
+	JNZ fed_747
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_747
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_747:
 	CMPQ blockCall_rows(BX), $4
-	JLE step_147_rows
+	JLE step_738_rows
 	VPADDD 256(R14), Z12, Z0
-	VADDPS.BCST 4128(R14), Z0, Z0
+	VADDPS.BCST 6176(R14), Z0, Z0
 	VPADDD 1280(R14), Z12, Z4
-	VADDPS.BCST 4132(R14), Z4, Z4
+	VADDPS.BCST 6180(R14), Z4, Z4
 	VMULPS Z8, Z0, Z0
 	VFMADD231PS Z9, Z4, Z0
 	VMULPS.BCST 16(R9), Z10, Z4
 	VFMADD231PS Z4, Z0, Z20
 	VPADDD 320(R14), Z12, Z1
-	VADDPS.BCST 4136(R14), Z1, Z1
+	VADDPS.BCST 6184(R14), Z1, Z1
 	VPADDD 1344(R14), Z12, Z5
-	VADDPS.BCST 4140(R14), Z5, Z5
+	VADDPS.BCST 6188(R14), Z5, Z5
 	VMULPS Z8, Z1, Z1
 	VFMADD231PS Z9, Z5, Z1
 	VMULPS.BCST 20(R9), Z10, Z5
 	VFMADD231PS Z5, Z1, Z21
 	VPADDD 384(R14), Z12, Z2
-	VADDPS.BCST 4144(R14), Z2, Z2
+	VADDPS.BCST 6192(R14), Z2, Z2
 	VPADDD 1408(R14), Z12, Z6
-	VADDPS.BCST 4148(R14), Z6, Z6
+	VADDPS.BCST 6196(R14), Z6, Z6
 	VMULPS Z8, Z2, Z2
 	VFMADD231PS Z9, Z6, Z2
 	VMULPS.BCST 24(R9), Z10, Z6
 	VFMADD231PS Z6, Z2, Z22
 	VPADDD 448(R14), Z12, Z3
-	VADDPS.BCST 4152(R14), Z3, Z3
+	VADDPS.BCST 6200(R14), Z3, Z3
 	VPADDD 1472(R14), Z12, Z7
-	VADDPS.BCST 4156(R14), Z7, Z7
+	VADDPS.BCST 6204(R14), Z7, Z7
 	VMULPS Z8, Z3, Z3
 	VFMADD231PS Z9, Z7, Z3
 	VMULPS.BCST 28(R9), Z10, Z7
 	VFMADD231PS Z7, Z3, Z23
 	CMPQ blockCall_rows(BX), $8
-	JLE step_147_rows
+	JLE step_738_rows
 	VPADDD 512(R14), Z12, Z0
-	VADDPS.BCST 4160(R14), Z0, Z0
+	VADDPS.BCST 6208(R14), Z0, Z0
 	VPADDD 1536(R14), Z12, Z4
-	VADDPS.BCST 4164(R14), Z4, Z4
+	VADDPS.BCST 6212(R14), Z4, Z4
 	VMULPS Z8, Z0, Z0
 	VFMADD231PS Z9, Z4, Z0
 	VMULPS.BCST 32(R9), Z10, Z4
 	VFMADD231PS Z4, Z0, Z24
 	VPADDD 576(R14), Z12, Z1
-	VADDPS.BCST 4168(R14), Z1, Z1
+	VADDPS.BCST 6216(R14), Z1, Z1
 	VPADDD 1600(R14), Z12, Z5
-	VADDPS.BCST 4172(R14), Z5, Z5
+	VADDPS.BCST 6220(R14), Z5, Z5
 	VMULPS Z8, Z1, Z1
 	VFMADD231PS Z9, Z5, Z1
 	VMULPS.BCST 36(R9), Z10, Z5
 	VFMADD231PS Z5, Z1, Z25
 	VPADDD 640(R14), Z12, Z2
-	VADDPS.BCST 4176(R14), Z2, Z2
+	VADDPS.BCST 6224(R14), Z2, Z2
 	VPADDD 1664(R14), Z12, Z6
-	VADDPS.BCST 4180(R14), Z6, Z6
+	VADDPS.BCST 6228(R14), Z6, Z6
 	VMULPS Z8, Z2, Z2
 	VFMADD231PS Z9, Z6, Z2
 	VMULPS.BCST 40(R9), Z10, Z6
 	VFMADD231PS Z6, Z2, Z26
 	VPADDD 704(R14), Z12, Z3
-	VADDPS.BCST 4184(R14), Z3, Z3
+	VADDPS.BCST 6232(R14), Z3, Z3
 	VPADDD 1728(R14), Z12, Z7
-	VADDPS.BCST 4188(R14), Z7, Z7
+	VADDPS.BCST 6236(R14), Z7, Z7
 	VMULPS Z8, Z3, Z3
 	VFMADD231PS Z9, Z7, Z3
 	VMULPS.BCST 44(R9), Z10, Z7
 	VFMADD231PS Z7, Z3, Z27
 	CMPQ blockCall_rows(BX), $12
-	JLE step_147_rows
+	JLE step_738_rows
 	VPADDD 768(R14), Z12, Z0
-	VADDPS.BCST 4192(R14), Z0, Z0
+	VADDPS.BCST 6240(R14), Z0, Z0
 	VPADDD 1792(R14), Z12, Z4
-	VADDPS.BCST 4196(R14), Z4, Z4
+	VADDPS.BCST 6244(R14), Z4, Z4
 	VMULPS Z8, Z0, Z0
 	VFMADD231PS Z9, Z4, Z0
 	VMULPS.BCST 48(R9), Z10, Z4
 	VFMADD231PS Z4, Z0, Z28
 	VPADDD 832(R14), Z12, Z1
-	VADDPS.BCST 4200(R14), Z1, Z1
+	VADDPS.BCST 6248(R14), Z1, Z1
 	VPADDD 1856(R14), Z12, Z5
-	VADDPS.BCST 4204(R14), Z5, Z5
+	VADDPS.BCST 6252(R14), Z5, Z5
 	VMULPS Z8, Z1, Z1
 	VFMADD231PS Z9, Z5, Z1
 	VMULPS.BCST 52(R9), Z10, Z5
 	VFMADD231PS Z5, Z1, Z29
 	VPADDD 896(R14), Z12, Z2
-	VADDPS.BCST 4208(R14), Z2, Z2
+	VADDPS.BCST 6256(R14), Z2, Z2
 	VPADDD 1920(R14), Z12, Z6
-	VADDPS.BCST 4212(R14), Z6, Z6
+	VADDPS.BCST 6260(R14), Z6, Z6
 	VMULPS Z8, Z2, Z2
 	VFMADD231PS Z9, Z6, Z2
 	VMULPS.BCST 56(R9), Z10, Z6
 	VFMADD231PS Z6, Z2, Z30
 	VPADDD 960(R14), Z12, Z3
-	VADDPS.BCST 4216(R14), Z3, Z3
+	VADDPS.BCST 6264(R14), Z3, Z3
 	VPADDD 1984(R14), Z12, Z7
-	VADDPS.BCST 4220(R14), Z7, Z7
+	VADDPS.BCST 6268(R14), Z7, Z7
 	VMULPS Z8, Z3, Z3
 	VFMADD231PS Z9, Z7, Z3
 	VMULPS.BCST 60(R9), Z10, Z7
 	VFMADD231PS Z7, Z3, Z31
-step_147_rows:
+step_738_rows:
 	ADDQ R13, R9
 	LEAQ (R10)(R13*2), R10
 	DECQ CX
-	JZ end_148
-step_149:
+	JZ end_739
+step_740:
 	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x7e // TILESTORED T0, 0(R14)(R15*2)
 	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x8c; BYTE $0x7e; BYTE $0x00; BYTE $0x04; BYTE $0x00; BYTE $0x00 // TILESTORED T1, 1024(R14)(R15*2)
 	VPMOVSXBD (DX), Z8
@@ -4063,55 +17324,56 @@ step_149:
 	VCVTDQ2PS Z9, Z9
 	ADDQ $32, DX
 	VPSUBD (R10), Z13, Z0
-	VMOVDQU64 Z0, 4096(R14)
+	VMOVDQU64 Z0, 6144(R14)
 	VPSUBD 64(R10), Z13, Z0
-	VMOVDQU64 Z0, 4160(R14)
+	VMOVDQU64 Z0, 6208(R14)
 	VPADDD 2048(R14), Z12, Z0
-	VADDPS.BCST 4096(R14), Z0, Z0
+	VADDPS.BCST 6144(R14), Z0, Z0
 	VPADDD 3072(R14), Z12, Z4
-	VADDPS.BCST 4100(R14), Z4, Z4
+	VADDPS.BCST 6148(R14), Z4, Z4
 	VMULPS Z8, Z0, Z0
 	VFMADD231PS Z9, Z4, Z0
 	VMULPS.BCST (R9), Z10, Z4
 	VFMADD231PS Z4, Z0, Z16
 	VPADDD 2112(R14), Z12, Z1
-	VADDPS.BCST 4104(R14), Z1, Z1
+	VADDPS.BCST 6152(R14), Z1, Z1
 	VPADDD 3136(R14), Z12, Z5
-	VADDPS.BCST 4108(R14), Z5, Z5
+	VADDPS.BCST 6156(R14), Z5, Z5
 	VMULPS Z8, Z1, Z1
 	VFMADD231PS Z9, Z5, Z1
 	VMULPS.BCST 4(R9), Z10, Z5
 	VFMADD231PS Z5, Z1, Z17
 	VPADDD 2176(R14), Z12, Z2
-	VADDPS.BCST 4112(R14), Z2, Z2
+	VADDPS.BCST 6160(R14), Z2, Z2
 	VPADDD 3200(R14), Z12, Z6
-	VADDPS.BCST 4116(R14), Z6, Z6
+	VADDPS.BCST 6164(R14), Z6, Z6
 	VMULPS Z8, Z2, Z2
 	VFMADD231PS Z9, Z6, Z2
 	VMULPS.BCST 8(R9), Z10, Z6
 	VFMADD231PS Z6, Z2, Z18
 	VPADDD 2240(R14), Z12, Z3
-	VADDPS.BCST 4120(R14), Z3, Z3
+	VADDPS.BCST 6168(R14), Z3, Z3
 	VPADDD 3264(R14), Z12, Z7
-	VADDPS.BCST 4124(R14), Z7, Z7
+	VADDPS.BCST 6172(R14), Z7, Z7
 	VMULPS Z8, Z3, Z3
 	VFMADD231PS Z9, Z7, Z3
 	VMULPS.BCST 12(R9), Z10, Z7
 	VFMADD231PS Z7, Z3, Z19
-	DECQ 4288(R14)
-	JLT fed_157
+	DECQ 6368(R14)
+	JLT fed_753
 	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x7e // TILELOADD 0(SI)(R15*2), T6
 	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T4
-	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x7e; BYTE $0x00; BYTE $0x01; BYTE $0x00; BYTE $0x00 // TILELOADD 256(SI)(R15*2), T7
-	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x6c; BYTE $0x38; BYTE $0x10 // TILELOADD 16(R8)(R15*1), T5
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd0 // TILEZERO T2
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5e; BYTE $0xd4 // TDPBSUD T6, T4, T2
+	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x7e; BYTE $0x00; BYTE $0x01; BYTE $0x00; BYTE $0x00 // TILELOADD 256(SI)(R15*2), T7
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x6c; BYTE $0x38; BYTE $0x10 // TILELOADD 16(R8)(R15*1), T5
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd8 // TILEZERO T3
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5e; BYTE $0xdd // TDPBSUD T7, T5, T3
+	ADDQ R12, R8
 	TESTQ AX, AX
-	JZ near_158
+	JZ near_754
 	CMPQ blockCall_halved(BX), $0
-	JNE half_159
+	JNE half_757
 	PREFETCHT1 (AX)
 	PREFETCHT1 64(AX)
 	PREFETCHT1 128(AX)
@@ -4122,212 +17384,656 @@ step_149:
 	PREFETCHT1 448(AX)
 	PREFETCHT1 512(AX)
 	ADDQ $548, AX
-	JMP near_158
-half_159:
+	JMP near_754
+half_757:
 	PREFETCHT1 (AX)
 	PREFETCHT1 64(AX)
 	PREFETCHT1 128(AX)
 	PREFETCHT1 192(AX)
 	PREFETCHT1 256(AX)
 	ADDQ $274, AX
-near_158:
-	ADDQ R12, R8
+near_754:
 	ADDQ $512, SI
-	DECQ 4296(R14)
-	JNZ fed_157
+	DECQ 6344(R14)
+	JNZ weights_756
 	VMOVQ blockCall_blocks(BX), X0
-	VMOVQ X0, 4296(R14)
-	DECQ 4304(R14)
-	JZ feedPanel_160
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_755
 	SUBQ blockCall_numbersBack(BX), SI
-	DECQ 4312(R14)
-	JNZ fed_157
+	DECQ 6360(R14)
+	JNZ weights_756
 	XORL AX, AX
-	JMP fed_157
-feedPanel_160:
+	JMP weights_756
+weightsPanel_755:
 	ADDQ blockCall_numbersGap(BX), SI
-	MOVQ blockCall_q(BX), R8
 	VMOVQ blockCall_tiles(BX), X0
-	VMOVQ X0, 4304(R14)
-	MOVQ $2, 4312(R14)
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
 	MOVQ blockCall_ahead(BX), AX
 	TESTQ AX, AX
-	JZ near_161
+	JZ near_758
 	ADDQ SI, AX
-near_161:
-fed_157:
+near_758:
+weights_756:
+	DECQ 6376(R14)
+	JNZ fed_753
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_753
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_753:
 	CMPQ blockCall_rows(BX), $4
-	JLE step_149_rows
+	JLE step_740_rows
 	VPADDD 2304(R14), Z12, Z0
-	VADDPS.BCST 4128(R14), Z0, Z0
+	VADDPS.BCST 6176(R14), Z0, Z0
 	VPADDD 3328(R14), Z12, Z4
-	VADDPS.BCST 4132(R14), Z4, Z4
+	VADDPS.BCST 6180(R14), Z4, Z4
 	VMULPS Z8, Z0, Z0
 	VFMADD231PS Z9, Z4, Z0
 	VMULPS.BCST 16(R9), Z10, Z4
 	VFMADD231PS Z4, Z0, Z20
 	VPADDD 2368(R14), Z12, Z1
-	VADDPS.BCST 4136(R14), Z1, Z1
+	VADDPS.BCST 6184(R14), Z1, Z1
 	VPADDD 3392(R14), Z12, Z5
-	VADDPS.BCST 4140(R14), Z5, Z5
+	VADDPS.BCST 6188(R14), Z5, Z5
 	VMULPS Z8, Z1, Z1
 	VFMADD231PS Z9, Z5, Z1
 	VMULPS.BCST 20(R9), Z10, Z5
 	VFMADD231PS Z5, Z1, Z21
 	VPADDD 2432(R14), Z12, Z2
-	VADDPS.BCST 4144(R14), Z2, Z2
+	VADDPS.BCST 6192(R14), Z2, Z2
 	VPADDD 3456(R14), Z12, Z6
-	VADDPS.BCST 4148(R14), Z6, Z6
+	VADDPS.BCST 6196(R14), Z6, Z6
 	VMULPS Z8, Z2, Z2
 	VFMADD231PS Z9, Z6, Z2
 	VMULPS.BCST 24(R9), Z10, Z6
 	VFMADD231PS Z6, Z2, Z22
 	VPADDD 2496(R14), Z12, Z3
-	VADDPS.BCST 4152(R14), Z3, Z3
+	VADDPS.BCST 6200(R14), Z3, Z3
 	VPADDD 3520(R14), Z12, Z7
-	VADDPS.BCST 4156(R14), Z7, Z7
+	VADDPS.BCST 6204(R14), Z7, Z7
 	VMULPS Z8, Z3, Z3
 	VFMADD231PS Z9, Z7, Z3
 	VMULPS.BCST 28(R9), Z10, Z7
 	VFMADD231PS Z7, Z3, Z23
 	CMPQ blockCall_rows(BX), $8
-	JLE step_149_rows
+	JLE step_740_rows
 	VPADDD 2560(R14), Z12, Z0
-	VADDPS.BCST 4160(R14), Z0, Z0
+	VADDPS.BCST 6208(R14), Z0, Z0
 	VPADDD 3584(R14), Z12, Z4
-	VADDPS.BCST 4164(R14), Z4, Z4
+	VADDPS.BCST 6212(R14), Z4, Z4
 	VMULPS Z8, Z0, Z0
 	VFMADD231PS Z9, Z4, Z0
 	VMULPS.BCST 32(R9), Z10, Z4
 	VFMADD231PS Z4, Z0, Z24
 	VPADDD 2624(R14), Z12, Z1
-	VADDPS.BCST 4168(R14), Z1, Z1
+	VADDPS.BCST 6216(R14), Z1, Z1
 	VPADDD 3648(R14), Z12, Z5
-	VADDPS.BCST 4172(R14), Z5, Z5
+	VADDPS.BCST 6220(R14), Z5, Z5
 	VMULPS Z8, Z1, Z1
 	VFMADD231PS Z9, Z5, Z1
 	VMULPS.BCST 36(R9), Z10, Z5
 	VFMADD231PS Z5, Z1, Z25
 	VPADDD 2688(R14), Z12, Z2
-	VADDPS.BCST 4176(R14), Z2, Z2
+	VADDPS.BCST 6224(R14), Z2, Z2
 	VPADDD 3712(R14), Z12, Z6
-	VADDPS.BCST 4180(R14), Z6, Z6
+	VADDPS.BCST 6228(R14), Z6, Z6
 	VMULPS Z8, Z2, Z2
 	VFMADD231PS Z9, Z6, Z2
 	VMULPS.BCST 40(R9), Z10, Z6
 	VFMADD231PS Z6, Z2, Z26
 	VPADDD 2752(R14), Z12, Z3
-	VADDPS.BCST 4184(R14), Z3, Z3
+	VADDPS.BCST 6232(R14), Z3, Z3
 	VPADDD 3776(R14), Z12, Z7
-	VADDPS.BCST 4188(R14), Z7, Z7
+	VADDPS.BCST 6236(R14), Z7, Z7
 	VMULPS Z8, Z3, Z3
 	VFMADD231PS Z9, Z7, Z3
 	VMULPS.BCST 44(R9), Z10, Z7
 	VFMADD231PS Z7, Z3, Z27
 	CMPQ blockCall_rows(BX), $12
-	JLE step_149_rows
+	JLE step_740_rows
 	VPADDD 2816(R14), Z12, Z0
-	VADDPS.BCST 4192(R14), Z0, Z0
+	VADDPS.BCST 6240(R14), Z0, Z0
 	VPADDD 3840(R14), Z12, Z4
-	VADDPS.BCST 4196(R14), Z4, Z4
+	VADDPS.BCST 6244(R14), Z4, Z4
 	VMULPS Z8, Z0, Z0
 	VFMADD231PS Z9, Z4, Z0
 	VMULPS.BCST 48(R9), Z10, Z4
 	VFMADD231PS Z4, Z0, Z28
 	VPADDD 2880(R14), Z12, Z1
-	VADDPS.BCST 4200(R14), Z1, Z1
+	VADDPS.BCST 6248(R14), Z1, Z1
 	VPADDD 3904(R14), Z12, Z5
-	VADDPS.BCST 4204(R14), Z5, Z5
+	VADDPS.BCST 6252(R14), Z5, Z5
 	VMULPS Z8, Z1, Z1
 	VFMADD231PS Z9, Z5, Z1
 	VMULPS.BCST 52(R9), Z10, Z5
 	VFMADD231PS Z5, Z1, Z29
 	VPADDD 2944(R14), Z12, Z2
-	VADDPS.BCST 4208(R14), Z2, Z2
+	VADDPS.BCST 6256(R14), Z2, Z2
 	VPADDD 3968(R14), Z12, Z6
-	VADDPS.BCST 4212(R14), Z6, Z6
+	VADDPS.BCST 6260(R14), Z6, Z6
 	VMULPS Z8, Z2, Z2
 	VFMADD231PS Z9, Z6, Z2
 	VMULPS.BCST 56(R9), Z10, Z6
 	VFMADD231PS Z6, Z2, Z30
 	VPADDD 3008(R14), Z12, Z3
-	VADDPS.BCST 4216(R14), Z3, Z3
+	VADDPS.BCST 6264(R14), Z3, Z3
 	VPADDD 4032(R14), Z12, Z7
-	VADDPS.BCST 4220(R14), Z7, Z7
+	VADDPS.BCST 6268(R14), Z7, Z7
 	VMULPS Z8, Z3, Z3
 	VFMADD231PS Z9, Z7, Z3
 	VMULPS.BCST 60(R9), Z10, Z7
 	VFMADD231PS Z7, Z3, Z31
-step_149_rows:
+step_740_rows:
 	ADDQ R13, R9
 	LEAQ (R10)(R13*2), R10
 	DECQ CX
-	JZ end_150
-	JMP step_147
-end_148:
+	JZ end_741
+step_742:
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x94; BYTE $0x7e; BYTE $0x00; BYTE $0x08; BYTE $0x00; BYTE $0x00 // TILESTORED T2, 2048(R14)(R15*2)
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x9c; BYTE $0x7e; BYTE $0x00; BYTE $0x0c; BYTE $0x00; BYTE $0x00 // TILESTORED T3, 3072(R14)(R15*2)
+	VPMOVSXBD (DX), Z8
+	VPMOVSXBD 16(DX), Z9
+	VCVTDQ2PS Z8, Z8
+	VCVTDQ2PS Z9, Z9
+	ADDQ $32, DX
+	VPSUBD (R10), Z13, Z0
+	VMOVDQU64 Z0, 6144(R14)
+	VPSUBD 64(R10), Z13, Z0
+	VMOVDQU64 Z0, 6208(R14)
+	VPADDD (R14), Z12, Z0
+	VADDPS.BCST 6144(R14), Z0, Z0
+	VPADDD 1024(R14), Z12, Z4
+	VADDPS.BCST 6148(R14), Z4, Z4
+	VMULPS Z8, Z0, Z0
+	VFMADD231PS Z9, Z4, Z0
+	VMULPS.BCST (R9), Z10, Z4
+	VFMADD231PS Z4, Z0, Z16
+	VPADDD 64(R14), Z12, Z1
+	VADDPS.BCST 6152(R14), Z1, Z1
+	VPADDD 1088(R14), Z12, Z5
+	VADDPS.BCST 6156(R14), Z5, Z5
+	VMULPS Z8, Z1, Z1
+	VFMADD231PS Z9, Z5, Z1
+	VMULPS.BCST 4(R9), Z10, Z5
+	VFMADD231PS Z5, Z1, Z17
+	VPADDD 128(R14), Z12, Z2
+	VADDPS.BCST 6160(R14), Z2, Z2
+	VPADDD 1152(R14), Z12, Z6
+	VADDPS.BCST 6164(R14), Z6, Z6
+	VMULPS Z8, Z2, Z2
+	VFMADD231PS Z9, Z6, Z2
+	VMULPS.BCST 8(R9), Z10, Z6
+	VFMADD231PS Z6, Z2, Z18
+	VPADDD 192(R14), Z12, Z3
+	VADDPS.BCST 6168(R14), Z3, Z3
+	VPADDD 1216(R14), Z12, Z7
+	VADDPS.BCST 6172(R14), Z7, Z7
+	VMULPS Z8, Z3, Z3
+	VFMADD231PS Z9, Z7, Z3
+	VMULPS.BCST 12(R9), Z10, Z7
+	VFMADD231PS Z7, Z3, Z19
+	DECQ 6368(R14)
+	JLT fed_759
+	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x7e // TILELOADD 0(SI)(R15*2), T6
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5e; BYTE $0xc4 // TDPBSUD T6, T4, T0
+	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x7e; BYTE $0x00; BYTE $0x01; BYTE $0x00; BYTE $0x00 // TILELOADD 256(SI)(R15*2), T7
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x6c; BYTE $0x38; BYTE $0x10 // TILELOADD 16(R8)(R15*1), T5
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5e; BYTE $0xcd // TDPBSUD T7, T5, T1
+	ADDQ R12, R8
+	TESTQ AX, AX
+	JZ near_760
+	CMPQ blockCall_halved(BX), $0
+	JNE half_763
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	PREFETCHT1 384(AX)
+	PREFETCHT1 448(AX)
+	PREFETCHT1 512(AX)
+	ADDQ $548, AX
+	JMP near_760
+half_763:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	ADDQ $274, AX
+near_760:
+	ADDQ $512, SI
+	DECQ 6344(R14)
+	JNZ weights_762
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_761
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_762
+	XORL AX, AX
+	JMP weights_762
+weightsPanel_761:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_764
+	ADDQ SI, AX
+near_764:
+weights_762:
+	DECQ 6376(R14)
+	JNZ fed_759
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_759
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_759:
+	CMPQ blockCall_rows(BX), $4
+	JLE step_742_rows
+	VPADDD 256(R14), Z12, Z0
+	VADDPS.BCST 6176(R14), Z0, Z0
+	VPADDD 1280(R14), Z12, Z4
+	VADDPS.BCST 6180(R14), Z4, Z4
+	VMULPS Z8, Z0, Z0
+	VFMADD231PS Z9, Z4, Z0
+	VMULPS.BCST 16(R9), Z10, Z4
+	VFMADD231PS Z4, Z0, Z20
+	VPADDD 320(R14), Z12, Z1
+	VADDPS.BCST 6184(R14), Z1, Z1
+	VPADDD 1344(R14), Z12, Z5
+	VADDPS.BCST 6188(R14), Z5, Z5
+	VMULPS Z8, Z1, Z1
+	VFMADD231PS Z9, Z5, Z1
+	VMULPS.BCST 20(R9), Z10, Z5
+	VFMADD231PS Z5, Z1, Z21
+	VPADDD 384(R14), Z12, Z2
+	VADDPS.BCST 6192(R14), Z2, Z2
+	VPADDD 1408(R14), Z12, Z6
+	VADDPS.BCST 6196(R14), Z6, Z6
+	VMULPS Z8, Z2, Z2
+	VFMADD231PS Z9, Z6, Z2
+	VMULPS.BCST 24(R9), Z10, Z6
+	VFMADD231PS Z6, Z2, Z22
+	VPADDD 448(R14), Z12, Z3
+	VADDPS.BCST 6200(R14), Z3, Z3
+	VPADDD 1472(R14), Z12, Z7
+	VADDPS.BCST 6204(R14), Z7, Z7
+	VMULPS Z8, Z3, Z3
+	VFMADD231PS Z9, Z7, Z3
+	VMULPS.BCST 28(R9), Z10, Z7
+	VFMADD231PS Z7, Z3, Z23
+	CMPQ blockCall_rows(BX), $8
+	JLE step_742_rows
+	VPADDD 512(R14), Z12, Z0
+	VADDPS.BCST 6208(R14), Z0, Z0
+	VPADDD 1536(R14), Z12, Z4
+	VADDPS.BCST 6212(R14), Z4, Z4
+	VMULPS Z8, Z0, Z0
+	VFMADD231PS Z9, Z4, Z0
+	VMULPS.BCST 32(R9), Z10, Z4
+	VFMADD231PS Z4, Z0, Z24
+	VPADDD 576(R14), Z12, Z1
+	VADDPS.BCST 6216(R14), Z1, Z1
+	VPADDD 1600(R14), Z12, Z5
+	VADDPS.BCST 6220(R14), Z5, Z5
+	VMULPS Z8, Z1, Z1
+	VFMADD231PS Z9, Z5, Z1
+	VMULPS.BCST 36(R9), Z10, Z5
+	VFMADD231PS Z5, Z1, Z25
+	VPADDD 640(R14), Z12, Z2
+	VADDPS.BCST 6224(R14), Z2, Z2
+	VPADDD 1664(R14), Z12, Z6
+	VADDPS.BCST 6228(R14), Z6, Z6
+	VMULPS Z8, Z2, Z2
+	VFMADD231PS Z9, Z6, Z2
+	VMULPS.BCST 40(R9), Z10, Z6
+	VFMADD231PS Z6, Z2, Z26
+	VPADDD 704(R14), Z12, Z3
+	VADDPS.BCST 6232(R14), Z3, Z3
+	VPADDD 1728(R14), Z12, Z7
+	VADDPS.BCST 6236(R14), Z7, Z7
+	VMULPS Z8, Z3, Z3
+	VFMADD231PS Z9, Z7, Z3
+	VMULPS.BCST 44(R9), Z10, Z7
+	VFMADD231PS Z7, Z3, Z27
+	CMPQ blockCall_rows(BX), $12
+	JLE step_742_rows
+	VPADDD 768(R14), Z12, Z0
+	VADDPS.BCST 6240(R14), Z0, Z0
+	VPADDD 1792(R14), Z12, Z4
+	VADDPS.BCST 6244(R14), Z4, Z4
+	VMULPS Z8, Z0, Z0
+	VFMADD231PS Z9, Z4, Z0
+	VMULPS.BCST 48(R9), Z10, Z4
+	VFMADD231PS Z4, Z0, Z28
+	VPADDD 832(R14), Z12, Z1
+	VADDPS.BCST 6248(R14), Z1, Z1
+	VPADDD 1856(R14), Z12, Z5
+	VADDPS.BCST 6252(R14), Z5, Z5
+	VMULPS Z8, Z1, Z1
+	VFMADD231PS Z9, Z5, Z1
+	VMULPS.BCST 52(R9), Z10, Z5
+	VFMADD231PS Z5, Z1, Z29
+	VPADDD 896(R14), Z12, Z2
+	VADDPS.BCST 6256(R14), Z2, Z2
+	VPADDD 1920(R14), Z12, Z6
+	VADDPS.BCST 6260(R14), Z6, Z6
+	VMULPS Z8, Z2, Z2
+	VFMADD231PS Z9, Z6, Z2
+	VMULPS.BCST 56(R9), Z10, Z6
+	VFMADD231PS Z6, Z2, Z30
+	VPADDD 960(R14), Z12, Z3
+	VADDPS.BCST 6264(R14), Z3, Z3
+	VPADDD 1984(R14), Z12, Z7
+	VADDPS.BCST 6268(R14), Z7, Z7
+	VMULPS Z8, Z3, Z3
+	VFMADD231PS Z9, Z7, Z3
+	VMULPS.BCST 60(R9), Z10, Z7
+	VFMADD231PS Z7, Z3, Z31
+step_742_rows:
+	ADDQ R13, R9
+	LEAQ (R10)(R13*2), R10
+	DECQ CX
+	JZ end_743
+step_744:
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x7e // TILESTORED T0, 0(R14)(R15*2)
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x8c; BYTE $0x7e; BYTE $0x00; BYTE $0x04; BYTE $0x00; BYTE $0x00 // TILESTORED T1, 1024(R14)(R15*2)
+	VPMOVSXBD (DX), Z8
+	VPMOVSXBD 16(DX), Z9
+	VCVTDQ2PS Z8, Z8
+	VCVTDQ2PS Z9, Z9
+	ADDQ $32, DX
+	VPSUBD (R10), Z13, Z0
+	VMOVDQU64 Z0, 6144(R14)
+	VPSUBD 64(R10), Z13, Z0
+	VMOVDQU64 Z0, 6208(R14)
+	VPADDD 2048(R14), Z12, Z0
+	VADDPS.BCST 6144(R14), Z0, Z0
+	VPADDD 3072(R14), Z12, Z4
+	VADDPS.BCST 6148(R14), Z4, Z4
+	VMULPS Z8, Z0, Z0
+	VFMADD231PS Z9, Z4, Z0
+	VMULPS.BCST (R9), Z10, Z4
+	VFMADD231PS Z4, Z0, Z16
+	VPADDD 2112(R14), Z12, Z1
+	VADDPS.BCST 6152(R14), Z1, Z1
+	VPADDD 3136(R14), Z12, Z5
+	VADDPS.BCST 6156(R14), Z5, Z5
+	VMULPS Z8, Z1, Z1
+	VFMADD231PS Z9, Z5, Z1
+	VMULPS.BCST 4(R9), Z10, Z5
+	VFMADD231PS Z5, Z1, Z17
+	VPADDD 2176(R14), Z12, Z2
+	VADDPS.BCST 6160(R14), Z2, Z2
+	VPADDD 3200(R14), Z12, Z6
+	VADDPS.BCST 6164(R14), Z6, Z6
+	VMULPS Z8, Z2, Z2
+	VFMADD231PS Z9, Z6, Z2
+	VMULPS.BCST 8(R9), Z10, Z6
+	VFMADD231PS Z6, Z2, Z18
+	VPADDD 2240(R14), Z12, Z3
+	VADDPS.BCST 6168(R14), Z3, Z3
+	VPADDD 3264(R14), Z12, Z7
+	VADDPS.BCST 6172(R14), Z7, Z7
+	VMULPS Z8, Z3, Z3
+	VFMADD231PS Z9, Z7, Z3
+	VMULPS.BCST 12(R9), Z10, Z7
+	VFMADD231PS Z7, Z3, Z19
+	DECQ 6368(R14)
+	JLT fed_765
+	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0x34; BYTE $0x7e // TILELOADD 0(SI)(R15*2), T6
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd0 // TILEZERO T2
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5e; BYTE $0xd4 // TDPBSUD T6, T4, T2
+	BYTE $0xc4; BYTE $0xa2; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x7e; BYTE $0x00; BYTE $0x01; BYTE $0x00; BYTE $0x00 // TILELOADD 256(SI)(R15*2), T7
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x6c; BYTE $0x38; BYTE $0x10 // TILELOADD 16(R8)(R15*1), T5
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd8 // TILEZERO T3
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5e; BYTE $0xdd // TDPBSUD T7, T5, T3
+	ADDQ R12, R8
+	TESTQ AX, AX
+	JZ near_766
+	CMPQ blockCall_halved(BX), $0
+	JNE half_769
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	PREFETCHT1 384(AX)
+	PREFETCHT1 448(AX)
+	PREFETCHT1 512(AX)
+	ADDQ $548, AX
+	JMP near_766
+half_769:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	ADDQ $274, AX
+near_766:
+	ADDQ $512, SI
+	DECQ 6344(R14)
+	JNZ weights_768
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_767
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_768
+	XORL AX, AX
+	JMP weights_768
+weightsPanel_767:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_770
+	ADDQ SI, AX
+near_770:
+weights_768:
+	DECQ 6376(R14)
+	JNZ fed_765
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_765
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_765:
+	CMPQ blockCall_rows(BX), $4
+	JLE step_744_rows
+	VPADDD 2304(R14), Z12, Z0
+	VADDPS.BCST 6176(R14), Z0, Z0
+	VPADDD 3328(R14), Z12, Z4
+	VADDPS.BCST 6180(R14), Z4, Z4
+	VMULPS Z8, Z0, Z0
+	VFMADD231PS Z9, Z4, Z0
+	VMULPS.BCST 16(R9), Z10, Z4
+	VFMADD231PS Z4, Z0, Z20
+	VPADDD 2368(R14), Z12, Z1
+	VADDPS.BCST 6184(R14), Z1, Z1
+	VPADDD 3392(R14), Z12, Z5
+	VADDPS.BCST 6188(R14), Z5, Z5
+	VMULPS Z8, Z1, Z1
+	VFMADD231PS Z9, Z5, Z1
+	VMULPS.BCST 20(R9), Z10, Z5
+	VFMADD231PS Z5, Z1, Z21
+	VPADDD 2432(R14), Z12, Z2
+	VADDPS.BCST 6192(R14), Z2, Z2
+	VPADDD 3456(R14), Z12, Z6
+	VADDPS.BCST 6196(R14), Z6, Z6
+	VMULPS Z8, Z2, Z2
+	VFMADD231PS Z9, Z6, Z2
+	VMULPS.BCST 24(R9), Z10, Z6
+	VFMADD231PS Z6, Z2, Z22
+	VPADDD 2496(R14), Z12, Z3
+	VADDPS.BCST 6200(R14), Z3, Z3
+	VPADDD 3520(R14), Z12, Z7
+	VADDPS.BCST 6204(R14), Z7, Z7
+	VMULPS Z8, Z3, Z3
+	VFMADD231PS Z9, Z7, Z3
+	VMULPS.BCST 28(R9), Z10, Z7
+	VFMADD231PS Z7, Z3, Z23
+	CMPQ blockCall_rows(BX), $8
+	JLE step_744_rows
+	VPADDD 2560(R14), Z12, Z0
+	VADDPS.BCST 6208(R14), Z0, Z0
+	VPADDD 3584(R14), Z12, Z4
+	VADDPS.BCST 6212(R14), Z4, Z4
+	VMULPS Z8, Z0, Z0
+	VFMADD231PS Z9, Z4, Z0
+	VMULPS.BCST 32(R9), Z10, Z4
+	VFMADD231PS Z4, Z0, Z24
+	VPADDD 2624(R14), Z12, Z1
+	VADDPS.BCST 6216(R14), Z1, Z1
+	VPADDD 3648(R14), Z12, Z5
+	VADDPS.BCST 6220(R14), Z5, Z5
+	VMULPS Z8, Z1, Z1
+	VFMADD231PS Z9, Z5, Z1
+	VMULPS.BCST 36(R9), Z10, Z5
+	VFMADD231PS Z5, Z1, Z25
+	VPADDD 2688(R14), Z12, Z2
+	VADDPS.BCST 6224(R14), Z2, Z2
+	VPADDD 3712(R14), Z12, Z6
+	VADDPS.BCST 6228(R14), Z6, Z6
+	VMULPS Z8, Z2, Z2
+	VFMADD231PS Z9, Z6, Z2
+	VMULPS.BCST 40(R9), Z10, Z6
+	VFMADD231PS Z6, Z2, Z26
+	VPADDD 2752(R14), Z12, Z3
+	VADDPS.BCST 6232(R14), Z3, Z3
+	VPADDD 3776(R14), Z12, Z7
+	VADDPS.BCST 6236(R14), Z7, Z7
+	VMULPS Z8, Z3, Z3
+	VFMADD231PS Z9, Z7, Z3
+	VMULPS.BCST 44(R9), Z10, Z7
+	VFMADD231PS Z7, Z3, Z27
+	CMPQ blockCall_rows(BX), $12
+	JLE step_744_rows
+	VPADDD 2816(R14), Z12, Z0
+	VADDPS.BCST 6240(R14), Z0, Z0
+	VPADDD 3840(R14), Z12, Z4
+	VADDPS.BCST 6244(R14), Z4, Z4
+	VMULPS Z8, Z0, Z0
+	VFMADD231PS Z9, Z4, Z0
+	VMULPS.BCST 48(R9), Z10, Z4
+	VFMADD231PS Z4, Z0, Z28
+	VPADDD 2880(R14), Z12, Z1
+	VADDPS.BCST 6248(R14), Z1, Z1
+	VPADDD 3904(R14), Z12, Z5
+	VADDPS.BCST 6252(R14), Z5, Z5
+	VMULPS Z8, Z1, Z1
+	VFMADD231PS Z9, Z5, Z1
+	VMULPS.BCST 52(R9), Z10, Z5
+	VFMADD231PS Z5, Z1, Z29
+	VPADDD 2944(R14), Z12, Z2
+	VADDPS.BCST 6256(R14), Z2, Z2
+	VPADDD 3968(R14), Z12, Z6
+	VADDPS.BCST 6260(R14), Z6, Z6
+	VMULPS Z8, Z2, Z2
+	VFMADD231PS Z9, Z6, Z2
+	VMULPS.BCST 56(R9), Z10, Z6
+	VFMADD231PS Z6, Z2, Z30
+	VPADDD 3008(R14), Z12, Z3
+	VADDPS.BCST 6264(R14), Z3, Z3
+	VPADDD 4032(R14), Z12, Z7
+	VADDPS.BCST 6268(R14), Z7, Z7
+	VMULPS Z8, Z3, Z3
+	VFMADD231PS Z9, Z7, Z3
+	VMULPS.BCST 60(R9), Z10, Z7
+	VFMADD231PS Z7, Z3, Z31
+step_744_rows:
+	ADDQ R13, R9
+	LEAQ (R10)(R13*2), R10
+	DECQ CX
+	JZ end_745
+	JMP step_738
+end_739:
 	MOVQ DI, CX
 	VMOVUPS Z16, (CX)
 	CMPQ blockCall_rows(BX), $1
-	JLE end_148_written
+	JLE end_739_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z17, (CX)
 	CMPQ blockCall_rows(BX), $2
-	JLE end_148_written
+	JLE end_739_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z18, (CX)
 	CMPQ blockCall_rows(BX), $3
-	JLE end_148_written
+	JLE end_739_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z19, (CX)
 	CMPQ blockCall_rows(BX), $4
-	JLE end_148_written
+	JLE end_739_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z20, (CX)
 	CMPQ blockCall_rows(BX), $5
-	JLE end_148_written
+	JLE end_739_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z21, (CX)
 	CMPQ blockCall_rows(BX), $6
-	JLE end_148_written
+	JLE end_739_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z22, (CX)
 	CMPQ blockCall_rows(BX), $7
-	JLE end_148_written
+	JLE end_739_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z23, (CX)
 	CMPQ blockCall_rows(BX), $8
-	JLE end_148_written
+	JLE end_739_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z24, (CX)
 	CMPQ blockCall_rows(BX), $9
-	JLE end_148_written
+	JLE end_739_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z25, (CX)
 	CMPQ blockCall_rows(BX), $10
-	JLE end_148_written
+	JLE end_739_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z26, (CX)
 	CMPQ blockCall_rows(BX), $11
-	JLE end_148_written
+	JLE end_739_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z27, (CX)
 	CMPQ blockCall_rows(BX), $12
-	JLE end_148_written
+	JLE end_739_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z28, (CX)
 	CMPQ blockCall_rows(BX), $13
-	JLE end_148_written
+	JLE end_739_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z29, (CX)
 	CMPQ blockCall_rows(BX), $14
-	JLE end_148_written
+	JLE end_739_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z30, (CX)
 	CMPQ blockCall_rows(BX), $15
-	JLE end_148_written
+	JLE end_739_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z31, (CX)
-end_148_written:
+end_739_written:
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
 	VPXORD Z18, Z18, Z18
@@ -4345,87 +18051,87 @@ end_148_written:
 	VPXORD Z30, Z30, Z30
 	VPXORD Z31, Z31, Z31
 	MOVQ blockCall_blocks(BX), CX
-	DECQ 4320(R14)
-	JZ end_148_panel
+	DECQ 6392(R14)
+	JZ end_739_panel
 	ADDQ blockCall_dstTile(BX), DI
 	SUBQ blockCall_scalesBack(BX), DX
-	JMP step_149
-end_148_panel:
-	DECQ 4328(R14)
-	JZ done_151
-	ADDQ $64, 4336(R14)
-	MOVQ 4336(R14), DI
+	JMP step_740
+end_739_panel:
+	DECQ 6400(R14)
+	JZ done_746
+	ADDQ $64, 6408(R14)
+	MOVQ 6408(R14), DI
 	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ blockCall_scale(BX), R9
 	MOVQ blockCall_offset(BX), R10
 	MOVQ blockCall_sum(BX), R11
 	VMOVQ blockCall_tiles(BX), X0
-	VMOVQ X0, 4320(R14)
-	JMP step_149
-end_150:
+	VMOVQ X0, 6392(R14)
+	JMP step_740
+end_741:
 	MOVQ DI, CX
 	VMOVUPS Z16, (CX)
 	CMPQ blockCall_rows(BX), $1
-	JLE end_150_written
+	JLE end_741_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z17, (CX)
 	CMPQ blockCall_rows(BX), $2
-	JLE end_150_written
+	JLE end_741_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z18, (CX)
 	CMPQ blockCall_rows(BX), $3
-	JLE end_150_written
+	JLE end_741_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z19, (CX)
 	CMPQ blockCall_rows(BX), $4
-	JLE end_150_written
+	JLE end_741_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z20, (CX)
 	CMPQ blockCall_rows(BX), $5
-	JLE end_150_written
+	JLE end_741_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z21, (CX)
 	CMPQ blockCall_rows(BX), $6
-	JLE end_150_written
+	JLE end_741_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z22, (CX)
 	CMPQ blockCall_rows(BX), $7
-	JLE end_150_written
+	JLE end_741_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z23, (CX)
 	CMPQ blockCall_rows(BX), $8
-	JLE end_150_written
+	JLE end_741_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z24, (CX)
 	CMPQ blockCall_rows(BX), $9
-	JLE end_150_written
+	JLE end_741_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z25, (CX)
 	CMPQ blockCall_rows(BX), $10
-	JLE end_150_written
+	JLE end_741_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z26, (CX)
 	CMPQ blockCall_rows(BX), $11
-	JLE end_150_written
+	JLE end_741_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z27, (CX)
 	CMPQ blockCall_rows(BX), $12
-	JLE end_150_written
+	JLE end_741_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z28, (CX)
 	CMPQ blockCall_rows(BX), $13
-	JLE end_150_written
+	JLE end_741_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z29, (CX)
 	CMPQ blockCall_rows(BX), $14
-	JLE end_150_written
+	JLE end_741_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z30, (CX)
 	CMPQ blockCall_rows(BX), $15
-	JLE end_150_written
+	JLE end_741_written
 	ADDQ blockCall_stride(BX), CX
 	VMOVUPS Z31, (CX)
-end_150_written:
+end_741_written:
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
 	VPXORD Z18, Z18, Z18
@@ -4443,24 +18149,2161 @@ end_150_written:
 	VPXORD Z30, Z30, Z30
 	VPXORD Z31, Z31, Z31
 	MOVQ blockCall_blocks(BX), CX
-	DECQ 4320(R14)
-	JZ end_150_panel
+	DECQ 6392(R14)
+	JZ end_741_panel
 	ADDQ blockCall_dstTile(BX), DI
 	SUBQ blockCall_scalesBack(BX), DX
-	JMP step_147
-end_150_panel:
-	DECQ 4328(R14)
-	JZ done_151
-	ADDQ $64, 4336(R14)
-	MOVQ 4336(R14), DI
+	JMP step_742
+end_741_panel:
+	DECQ 6400(R14)
+	JZ done_746
+	ADDQ $64, 6408(R14)
+	MOVQ 6408(R14), DI
 	ADDQ blockCall_scalesGap(BX), DX
 	MOVQ blockCall_scale(BX), R9
 	MOVQ blockCall_offset(BX), R10
 	MOVQ blockCall_sum(BX), R11
 	VMOVQ blockCall_tiles(BX), X0
-	VMOVQ X0, 4320(R14)
-	JMP step_147
-done_151:
+	VMOVQ X0, 6392(R14)
+	JMP step_742
+end_743:
+	MOVQ DI, CX
+	VMOVUPS Z16, (CX)
+	CMPQ blockCall_rows(BX), $1
+	JLE end_743_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z17, (CX)
+	CMPQ blockCall_rows(BX), $2
+	JLE end_743_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z18, (CX)
+	CMPQ blockCall_rows(BX), $3
+	JLE end_743_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z19, (CX)
+	CMPQ blockCall_rows(BX), $4
+	JLE end_743_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z20, (CX)
+	CMPQ blockCall_rows(BX), $5
+	JLE end_743_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z21, (CX)
+	CMPQ blockCall_rows(BX), $6
+	JLE end_743_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z22, (CX)
+	CMPQ blockCall_rows(BX), $7
+	JLE end_743_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z23, (CX)
+	CMPQ blockCall_rows(BX), $8
+	JLE end_743_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z24, (CX)
+	CMPQ blockCall_rows(BX), $9
+	JLE end_743_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z25, (CX)
+	CMPQ blockCall_rows(BX), $10
+	JLE end_743_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z26, (CX)
+	CMPQ blockCall_rows(BX), $11
+	JLE end_743_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z27, (CX)
+	CMPQ blockCall_rows(BX), $12
+	JLE end_743_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z28, (CX)
+	CMPQ blockCall_rows(BX), $13
+	JLE end_743_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z29, (CX)
+	CMPQ blockCall_rows(BX), $14
+	JLE end_743_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z30, (CX)
+	CMPQ blockCall_rows(BX), $15
+	JLE end_743_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z31, (CX)
+end_743_written:
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	VPXORD Z24, Z24, Z24
+	VPXORD Z25, Z25, Z25
+	VPXORD Z26, Z26, Z26
+	VPXORD Z27, Z27, Z27
+	VPXORD Z28, Z28, Z28
+	VPXORD Z29, Z29, Z29
+	VPXORD Z30, Z30, Z30
+	VPXORD Z31, Z31, Z31
+	MOVQ blockCall_blocks(BX), CX
+	DECQ 6392(R14)
+	JZ end_743_panel
+	ADDQ blockCall_dstTile(BX), DI
+	SUBQ blockCall_scalesBack(BX), DX
+	JMP step_744
+end_743_panel:
+	DECQ 6400(R14)
+	JZ done_746
+	ADDQ $64, 6408(R14)
+	MOVQ 6408(R14), DI
+	ADDQ blockCall_scalesGap(BX), DX
+	MOVQ blockCall_scale(BX), R9
+	MOVQ blockCall_offset(BX), R10
+	MOVQ blockCall_sum(BX), R11
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6392(R14)
+	JMP step_744
+end_745:
+	MOVQ DI, CX
+	VMOVUPS Z16, (CX)
+	CMPQ blockCall_rows(BX), $1
+	JLE end_745_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z17, (CX)
+	CMPQ blockCall_rows(BX), $2
+	JLE end_745_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z18, (CX)
+	CMPQ blockCall_rows(BX), $3
+	JLE end_745_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z19, (CX)
+	CMPQ blockCall_rows(BX), $4
+	JLE end_745_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z20, (CX)
+	CMPQ blockCall_rows(BX), $5
+	JLE end_745_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z21, (CX)
+	CMPQ blockCall_rows(BX), $6
+	JLE end_745_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z22, (CX)
+	CMPQ blockCall_rows(BX), $7
+	JLE end_745_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z23, (CX)
+	CMPQ blockCall_rows(BX), $8
+	JLE end_745_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z24, (CX)
+	CMPQ blockCall_rows(BX), $9
+	JLE end_745_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z25, (CX)
+	CMPQ blockCall_rows(BX), $10
+	JLE end_745_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z26, (CX)
+	CMPQ blockCall_rows(BX), $11
+	JLE end_745_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z27, (CX)
+	CMPQ blockCall_rows(BX), $12
+	JLE end_745_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z28, (CX)
+	CMPQ blockCall_rows(BX), $13
+	JLE end_745_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z29, (CX)
+	CMPQ blockCall_rows(BX), $14
+	JLE end_745_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z30, (CX)
+	CMPQ blockCall_rows(BX), $15
+	JLE end_745_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z31, (CX)
+end_745_written:
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	VPXORD Z24, Z24, Z24
+	VPXORD Z25, Z25, Z25
+	VPXORD Z26, Z26, Z26
+	VPXORD Z27, Z27, Z27
+	VPXORD Z28, Z28, Z28
+	VPXORD Z29, Z29, Z29
+	VPXORD Z30, Z30, Z30
+	VPXORD Z31, Z31, Z31
+	MOVQ blockCall_blocks(BX), CX
+	DECQ 6392(R14)
+	JZ end_745_panel
+	ADDQ blockCall_dstTile(BX), DI
+	SUBQ blockCall_scalesBack(BX), DX
+	JMP step_738
+end_745_panel:
+	DECQ 6400(R14)
+	JZ done_746
+	ADDQ $64, 6408(R14)
+	MOVQ 6408(R14), DI
+	ADDQ blockCall_scalesGap(BX), DX
+	MOVQ blockCall_scale(BX), R9
+	MOVQ blockCall_offset(BX), R10
+	MOVQ blockCall_sum(BX), R11
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6392(R14)
+	JMP step_738
+done_746:
 	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0xc0 // TILERELEASE
 	VZEROUPPER
 	RET
+
+// blocksQ6KAMX multiplies c.rows rows of each of c.tiles tiles with c.panels panels (docs/arithmetic.md §5).
+// func blocksQ6KAMX(c *blockCall)
+TEXT ·blocksQ6KAMX(SB), 0, $6528-8
+	MOVQ c+0(FP), BX
+	LEAQ 63(SP), R14
+	ANDQ $-64, R14
+	MOVQ blockCall_blocks(BX), CX
+	MOVQ CX, 6376(R14)
+	MOVQ CX, 6344(R14)
+	MOVQ blockCall_panels(BX), AX
+	MOVQ AX, 6400(R14)
+	IMULQ blockCall_tiles(BX), AX
+	IMULQ CX, AX
+	MOVQ AX, 6368(R14)
+	MOVQ AX, 6336(R14)
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVL $1262485504, AX
+	VPBROADCASTD AX, Z12
+	MOVL $3409969152, AX
+	VPBROADCASTD AX, Z13
+	MOVQ blockCall_dst(BX), DI
+	MOVQ DI, 6408(R14)
+	MOVQ blockCall_numbers(BX), SI
+	MOVQ blockCall_scales(BX), DX
+	MOVQ blockCall_height(BX), R13
+	SHLQ $2, R13
+	MOVQ R13, R12
+	SHLQ $3, R12
+	MOVQ $32, R15
+	MOVQ blockCall_q(BX), R8
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	VPXORD Z24, Z24, Z24
+	VPXORD Z25, Z25, Z25
+	VPXORD Z26, Z26, Z26
+	VPXORD Z27, Z27, Z27
+	VPXORD Z28, Z28, Z28
+	VPXORD Z29, Z29, Z29
+	VPXORD Z30, Z30, Z30
+	VPXORD Z31, Z31, Z31
+	MOVQ blockCall_scale(BX), R9
+	MOVQ blockCall_offset(BX), R10
+	MOVQ blockCall_sum(BX), R11
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6392(R14)
+	VPXORD Z0, Z0, Z0
+	VMOVDQU64 Z0, 6272(R14)
+	MOVB $1, 6272(R14)
+	MOVQ $0x0040004000400040, AX
+	MOVQ AX, 6288(R14)
+	MOVQ $0x0040004000100010, AX
+	MOVQ AX, 6296(R14)
+	MOVQ $0x0000010101010101, AX
+	IMULQ blockCall_rows(BX), AX
+	MOVQ AX, 6320(R14)
+	MOVW $0x0404, 6326(R14)
+	BYTE $0xc4; BYTE $0xc2; BYTE $0x78; BYTE $0x49; BYTE $0x84; BYTE $0x26; BYTE $0x80; BYTE $0x18; BYTE $0x00; BYTE $0x00 // LDTILECFG 6272(R14)
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_771
+	ADDQ SI, AX
+near_771:
+	DECQ 6336(R14)
+	JLT unpacked_772
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VMOVDQU64 256(SI), Z14
+	VPSLLW $4, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z15, Z0
+	VPSLLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z15, Z1
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z14, Z2
+	VPSRLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z15, Z3
+	VMOVDQU64 320(SI), Z14
+	VPSLLW $4, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z15, Z4
+	VPSLLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z15, Z5
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z14, Z6
+	VPSRLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z15, Z7
+	VMOVDQU64 Z0, 4096(R14)
+	VMOVDQU64 Z1, 4160(R14)
+	VMOVDQU64 Z2, 4224(R14)
+	VMOVDQU64 Z3, 4288(R14)
+	VMOVDQU64 Z4, 4352(R14)
+	VMOVDQU64 Z5, 4416(R14)
+	VMOVDQU64 Z6, 4480(R14)
+	VMOVDQU64 Z7, 4544(R14)
+	TESTQ AX, AX
+	JZ near_773
+	CMPQ blockCall_halved(BX), $0
+	JNE half_776
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	PREFETCHT1 384(AX)
+	ADDQ $420, AX
+	JMP near_773
+half_776:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	ADDQ $210, AX
+near_773:
+	ADDQ $384, SI
+	DECQ 6344(R14)
+	JNZ weights_775
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_774
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_775
+	XORL AX, AX
+	JMP weights_775
+weightsPanel_774:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_777
+	ADDQ SI, AX
+near_777:
+weights_775:
+unpacked_772:
+	DECQ 6336(R14)
+	JLT unpacked_778
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VMOVDQU64 256(SI), Z14
+	VPSLLW $4, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z15, Z0
+	VPSLLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z15, Z1
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z14, Z2
+	VPSRLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z15, Z3
+	VMOVDQU64 320(SI), Z14
+	VPSLLW $4, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z15, Z4
+	VPSLLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z15, Z5
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z14, Z6
+	VPSRLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z15, Z7
+	VMOVDQU64 Z0, 4608(R14)
+	VMOVDQU64 Z1, 4672(R14)
+	VMOVDQU64 Z2, 4736(R14)
+	VMOVDQU64 Z3, 4800(R14)
+	VMOVDQU64 Z4, 4864(R14)
+	VMOVDQU64 Z5, 4928(R14)
+	VMOVDQU64 Z6, 4992(R14)
+	VMOVDQU64 Z7, 5056(R14)
+	TESTQ AX, AX
+	JZ near_779
+	CMPQ blockCall_halved(BX), $0
+	JNE half_782
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	PREFETCHT1 384(AX)
+	ADDQ $420, AX
+	JMP near_779
+half_782:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	ADDQ $210, AX
+near_779:
+	ADDQ $384, SI
+	DECQ 6344(R14)
+	JNZ weights_781
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_780
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_781
+	XORL AX, AX
+	JMP weights_781
+weightsPanel_780:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_783
+	ADDQ SI, AX
+near_783:
+weights_781:
+unpacked_778:
+	DECQ 6368(R14)
+	JLT fed_784
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xb4; BYTE $0x7e; BYTE $0x00; BYTE $0x10; BYTE $0x00; BYTE $0x00 // TILELOADD 4096(R14)(R15*2), T6
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5e; BYTE $0xc4 // TDPBSUD T6, T4, T0
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x7e; BYTE $0x00; BYTE $0x11; BYTE $0x00; BYTE $0x00 // TILELOADD 4352(R14)(R15*2), T7
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x6c; BYTE $0x38; BYTE $0x10 // TILELOADD 16(R8)(R15*1), T5
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5e; BYTE $0xcd // TDPBSUD T7, T5, T1
+	ADDQ R12, R8
+	DECQ 6376(R14)
+	JNZ fed_784
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_784
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_784:
+	DECQ 6336(R14)
+	JLT unpacked_785
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VMOVDQU64 256(SI), Z14
+	VPSLLW $4, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z15, Z0
+	VPSLLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z15, Z1
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z14, Z2
+	VPSRLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z15, Z3
+	VMOVDQU64 320(SI), Z14
+	VPSLLW $4, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z15, Z4
+	VPSLLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z15, Z5
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z14, Z6
+	VPSRLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z15, Z7
+	VMOVDQU64 Z0, 5120(R14)
+	VMOVDQU64 Z1, 5184(R14)
+	VMOVDQU64 Z2, 5248(R14)
+	VMOVDQU64 Z3, 5312(R14)
+	VMOVDQU64 Z4, 5376(R14)
+	VMOVDQU64 Z5, 5440(R14)
+	VMOVDQU64 Z6, 5504(R14)
+	VMOVDQU64 Z7, 5568(R14)
+	TESTQ AX, AX
+	JZ near_786
+	CMPQ blockCall_halved(BX), $0
+	JNE half_789
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	PREFETCHT1 384(AX)
+	ADDQ $420, AX
+	JMP near_786
+half_789:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	ADDQ $210, AX
+near_786:
+	ADDQ $384, SI
+	DECQ 6344(R14)
+	JNZ weights_788
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_787
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_788
+	XORL AX, AX
+	JMP weights_788
+weightsPanel_787:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_790
+	ADDQ SI, AX
+near_790:
+weights_788:
+unpacked_785:
+	DECQ 6368(R14)
+	JLT fed_791
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xb4; BYTE $0x7e; BYTE $0x00; BYTE $0x12; BYTE $0x00; BYTE $0x00 // TILELOADD 4608(R14)(R15*2), T6
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd0 // TILEZERO T2
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5e; BYTE $0xd4 // TDPBSUD T6, T4, T2
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x7e; BYTE $0x00; BYTE $0x13; BYTE $0x00; BYTE $0x00 // TILELOADD 4864(R14)(R15*2), T7
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x6c; BYTE $0x38; BYTE $0x10 // TILELOADD 16(R8)(R15*1), T5
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd8 // TILEZERO T3
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5e; BYTE $0xdd // TDPBSUD T7, T5, T3
+	ADDQ R12, R8
+	DECQ 6376(R14)
+	JNZ fed_791
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_791
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_791:
+	DECQ 6336(R14)
+	JLT unpacked_792
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VMOVDQU64 256(SI), Z14
+	VPSLLW $4, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z15, Z0
+	VPSLLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z15, Z1
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z14, Z2
+	VPSRLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z15, Z3
+	VMOVDQU64 320(SI), Z14
+	VPSLLW $4, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z15, Z4
+	VPSLLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z15, Z5
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z14, Z6
+	VPSRLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z15, Z7
+	VMOVDQU64 Z0, 5632(R14)
+	VMOVDQU64 Z1, 5696(R14)
+	VMOVDQU64 Z2, 5760(R14)
+	VMOVDQU64 Z3, 5824(R14)
+	VMOVDQU64 Z4, 5888(R14)
+	VMOVDQU64 Z5, 5952(R14)
+	VMOVDQU64 Z6, 6016(R14)
+	VMOVDQU64 Z7, 6080(R14)
+	TESTQ AX, AX
+	JZ near_793
+	CMPQ blockCall_halved(BX), $0
+	JNE half_796
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	PREFETCHT1 384(AX)
+	ADDQ $420, AX
+	JMP near_793
+half_796:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	ADDQ $210, AX
+near_793:
+	ADDQ $384, SI
+	DECQ 6344(R14)
+	JNZ weights_795
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_794
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_795
+	XORL AX, AX
+	JMP weights_795
+weightsPanel_794:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_797
+	ADDQ SI, AX
+near_797:
+weights_795:
+unpacked_792:
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x7e // TILESTORED T0, 0(R14)(R15*2)
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x8c; BYTE $0x7e; BYTE $0x00; BYTE $0x04; BYTE $0x00; BYTE $0x00 // TILESTORED T1, 1024(R14)(R15*2)
+step_798:
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x94; BYTE $0x7e; BYTE $0x00; BYTE $0x08; BYTE $0x00; BYTE $0x00 // TILESTORED T2, 2048(R14)(R15*2)
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x9c; BYTE $0x7e; BYTE $0x00; BYTE $0x0c; BYTE $0x00; BYTE $0x00 // TILESTORED T3, 3072(R14)(R15*2)
+	TESTQ $7, CX
+	JNZ step_798_record
+	VCVTPH2PS (DX), Z10
+	ADDQ $32, DX
+step_798_record:
+	VPMOVSXBD (DX), Z8
+	VPMOVSXBD 16(DX), Z9
+	VCVTDQ2PS Z8, Z8
+	VCVTDQ2PS Z9, Z9
+	ADDQ $32, DX
+	VPSUBD (R10), Z13, Z0
+	VMOVDQU64 Z0, 6144(R14)
+	VPSUBD 64(R10), Z13, Z0
+	VMOVDQU64 Z0, 6208(R14)
+	VPADDD (R14), Z12, Z0
+	VADDPS.BCST 6144(R14), Z0, Z0
+	VPADDD 1024(R14), Z12, Z4
+	VADDPS.BCST 6148(R14), Z4, Z4
+	VMULPS Z8, Z0, Z0
+	VFMADD231PS Z9, Z4, Z0
+	VMULPS.BCST (R9), Z10, Z4
+	VFMADD231PS Z4, Z0, Z16
+	VPADDD 64(R14), Z12, Z1
+	VADDPS.BCST 6152(R14), Z1, Z1
+	VPADDD 1088(R14), Z12, Z5
+	VADDPS.BCST 6156(R14), Z5, Z5
+	VMULPS Z8, Z1, Z1
+	VFMADD231PS Z9, Z5, Z1
+	VMULPS.BCST 4(R9), Z10, Z5
+	VFMADD231PS Z5, Z1, Z17
+	VPADDD 128(R14), Z12, Z2
+	VADDPS.BCST 6160(R14), Z2, Z2
+	VPADDD 1152(R14), Z12, Z6
+	VADDPS.BCST 6164(R14), Z6, Z6
+	VMULPS Z8, Z2, Z2
+	VFMADD231PS Z9, Z6, Z2
+	VMULPS.BCST 8(R9), Z10, Z6
+	VFMADD231PS Z6, Z2, Z18
+	VPADDD 192(R14), Z12, Z3
+	VADDPS.BCST 6168(R14), Z3, Z3
+	VPADDD 1216(R14), Z12, Z7
+	VADDPS.BCST 6172(R14), Z7, Z7
+	VMULPS Z8, Z3, Z3
+	VFMADD231PS Z9, Z7, Z3
+	VMULPS.BCST 12(R9), Z10, Z7
+	VFMADD231PS Z7, Z3, Z19
+	DECQ 6368(R14)
+	JLT fed_807
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xb4; BYTE $0x7e; BYTE $0x00; BYTE $0x14; BYTE $0x00; BYTE $0x00 // TILELOADD 5120(R14)(R15*2), T6
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5e; BYTE $0xc4 // TDPBSUD T6, T4, T0
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x7e; BYTE $0x00; BYTE $0x15; BYTE $0x00; BYTE $0x00 // TILELOADD 5376(R14)(R15*2), T7
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x6c; BYTE $0x38; BYTE $0x10 // TILELOADD 16(R8)(R15*1), T5
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5e; BYTE $0xcd // TDPBSUD T7, T5, T1
+	ADDQ R12, R8
+	DECQ 6376(R14)
+	JNZ fed_807
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_807
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_807:
+	DECQ 6336(R14)
+	JLT unpacked_808
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VMOVDQU64 256(SI), Z14
+	VPSLLW $4, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z15, Z0
+	VPSLLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z15, Z1
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z14, Z2
+	VPSRLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z15, Z3
+	VMOVDQU64 320(SI), Z14
+	VPSLLW $4, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z15, Z4
+	VPSLLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z15, Z5
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z14, Z6
+	VPSRLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z15, Z7
+	VMOVDQU64 Z0, 4096(R14)
+	VMOVDQU64 Z1, 4160(R14)
+	VMOVDQU64 Z2, 4224(R14)
+	VMOVDQU64 Z3, 4288(R14)
+	VMOVDQU64 Z4, 4352(R14)
+	VMOVDQU64 Z5, 4416(R14)
+	VMOVDQU64 Z6, 4480(R14)
+	VMOVDQU64 Z7, 4544(R14)
+	TESTQ AX, AX
+	JZ near_809
+	CMPQ blockCall_halved(BX), $0
+	JNE half_812
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	PREFETCHT1 384(AX)
+	ADDQ $420, AX
+	JMP near_809
+half_812:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	ADDQ $210, AX
+near_809:
+	ADDQ $384, SI
+	DECQ 6344(R14)
+	JNZ weights_811
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_810
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_811
+	XORL AX, AX
+	JMP weights_811
+weightsPanel_810:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_813
+	ADDQ SI, AX
+near_813:
+weights_811:
+unpacked_808:
+	CMPQ blockCall_rows(BX), $4
+	JLE step_798_rows
+	VPADDD 256(R14), Z12, Z0
+	VADDPS.BCST 6176(R14), Z0, Z0
+	VPADDD 1280(R14), Z12, Z4
+	VADDPS.BCST 6180(R14), Z4, Z4
+	VMULPS Z8, Z0, Z0
+	VFMADD231PS Z9, Z4, Z0
+	VMULPS.BCST 16(R9), Z10, Z4
+	VFMADD231PS Z4, Z0, Z20
+	VPADDD 320(R14), Z12, Z1
+	VADDPS.BCST 6184(R14), Z1, Z1
+	VPADDD 1344(R14), Z12, Z5
+	VADDPS.BCST 6188(R14), Z5, Z5
+	VMULPS Z8, Z1, Z1
+	VFMADD231PS Z9, Z5, Z1
+	VMULPS.BCST 20(R9), Z10, Z5
+	VFMADD231PS Z5, Z1, Z21
+	VPADDD 384(R14), Z12, Z2
+	VADDPS.BCST 6192(R14), Z2, Z2
+	VPADDD 1408(R14), Z12, Z6
+	VADDPS.BCST 6196(R14), Z6, Z6
+	VMULPS Z8, Z2, Z2
+	VFMADD231PS Z9, Z6, Z2
+	VMULPS.BCST 24(R9), Z10, Z6
+	VFMADD231PS Z6, Z2, Z22
+	VPADDD 448(R14), Z12, Z3
+	VADDPS.BCST 6200(R14), Z3, Z3
+	VPADDD 1472(R14), Z12, Z7
+	VADDPS.BCST 6204(R14), Z7, Z7
+	VMULPS Z8, Z3, Z3
+	VFMADD231PS Z9, Z7, Z3
+	VMULPS.BCST 28(R9), Z10, Z7
+	VFMADD231PS Z7, Z3, Z23
+	CMPQ blockCall_rows(BX), $8
+	JLE step_798_rows
+	VPADDD 512(R14), Z12, Z0
+	VADDPS.BCST 6208(R14), Z0, Z0
+	VPADDD 1536(R14), Z12, Z4
+	VADDPS.BCST 6212(R14), Z4, Z4
+	VMULPS Z8, Z0, Z0
+	VFMADD231PS Z9, Z4, Z0
+	VMULPS.BCST 32(R9), Z10, Z4
+	VFMADD231PS Z4, Z0, Z24
+	VPADDD 576(R14), Z12, Z1
+	VADDPS.BCST 6216(R14), Z1, Z1
+	VPADDD 1600(R14), Z12, Z5
+	VADDPS.BCST 6220(R14), Z5, Z5
+	VMULPS Z8, Z1, Z1
+	VFMADD231PS Z9, Z5, Z1
+	VMULPS.BCST 36(R9), Z10, Z5
+	VFMADD231PS Z5, Z1, Z25
+	VPADDD 640(R14), Z12, Z2
+	VADDPS.BCST 6224(R14), Z2, Z2
+	VPADDD 1664(R14), Z12, Z6
+	VADDPS.BCST 6228(R14), Z6, Z6
+	VMULPS Z8, Z2, Z2
+	VFMADD231PS Z9, Z6, Z2
+	VMULPS.BCST 40(R9), Z10, Z6
+	VFMADD231PS Z6, Z2, Z26
+	VPADDD 704(R14), Z12, Z3
+	VADDPS.BCST 6232(R14), Z3, Z3
+	VPADDD 1728(R14), Z12, Z7
+	VADDPS.BCST 6236(R14), Z7, Z7
+	VMULPS Z8, Z3, Z3
+	VFMADD231PS Z9, Z7, Z3
+	VMULPS.BCST 44(R9), Z10, Z7
+	VFMADD231PS Z7, Z3, Z27
+	CMPQ blockCall_rows(BX), $12
+	JLE step_798_rows
+	VPADDD 768(R14), Z12, Z0
+	VADDPS.BCST 6240(R14), Z0, Z0
+	VPADDD 1792(R14), Z12, Z4
+	VADDPS.BCST 6244(R14), Z4, Z4
+	VMULPS Z8, Z0, Z0
+	VFMADD231PS Z9, Z4, Z0
+	VMULPS.BCST 48(R9), Z10, Z4
+	VFMADD231PS Z4, Z0, Z28
+	VPADDD 832(R14), Z12, Z1
+	VADDPS.BCST 6248(R14), Z1, Z1
+	VPADDD 1856(R14), Z12, Z5
+	VADDPS.BCST 6252(R14), Z5, Z5
+	VMULPS Z8, Z1, Z1
+	VFMADD231PS Z9, Z5, Z1
+	VMULPS.BCST 52(R9), Z10, Z5
+	VFMADD231PS Z5, Z1, Z29
+	VPADDD 896(R14), Z12, Z2
+	VADDPS.BCST 6256(R14), Z2, Z2
+	VPADDD 1920(R14), Z12, Z6
+	VADDPS.BCST 6260(R14), Z6, Z6
+	VMULPS Z8, Z2, Z2
+	VFMADD231PS Z9, Z6, Z2
+	VMULPS.BCST 56(R9), Z10, Z6
+	VFMADD231PS Z6, Z2, Z30
+	VPADDD 960(R14), Z12, Z3
+	VADDPS.BCST 6264(R14), Z3, Z3
+	VPADDD 1984(R14), Z12, Z7
+	VADDPS.BCST 6268(R14), Z7, Z7
+	VMULPS Z8, Z3, Z3
+	VFMADD231PS Z9, Z7, Z3
+	VMULPS.BCST 60(R9), Z10, Z7
+	VFMADD231PS Z7, Z3, Z31
+step_798_rows:
+	ADDQ R13, R9
+	LEAQ (R10)(R13*2), R10
+	DECQ CX
+	JZ end_799
+step_800:
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x7e // TILESTORED T0, 0(R14)(R15*2)
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x8c; BYTE $0x7e; BYTE $0x00; BYTE $0x04; BYTE $0x00; BYTE $0x00 // TILESTORED T1, 1024(R14)(R15*2)
+	VPMOVSXBD (DX), Z8
+	VPMOVSXBD 16(DX), Z9
+	VCVTDQ2PS Z8, Z8
+	VCVTDQ2PS Z9, Z9
+	ADDQ $32, DX
+	VPSUBD (R10), Z13, Z0
+	VMOVDQU64 Z0, 6144(R14)
+	VPSUBD 64(R10), Z13, Z0
+	VMOVDQU64 Z0, 6208(R14)
+	VPADDD 2048(R14), Z12, Z0
+	VADDPS.BCST 6144(R14), Z0, Z0
+	VPADDD 3072(R14), Z12, Z4
+	VADDPS.BCST 6148(R14), Z4, Z4
+	VMULPS Z8, Z0, Z0
+	VFMADD231PS Z9, Z4, Z0
+	VMULPS.BCST (R9), Z10, Z4
+	VFMADD231PS Z4, Z0, Z16
+	VPADDD 2112(R14), Z12, Z1
+	VADDPS.BCST 6152(R14), Z1, Z1
+	VPADDD 3136(R14), Z12, Z5
+	VADDPS.BCST 6156(R14), Z5, Z5
+	VMULPS Z8, Z1, Z1
+	VFMADD231PS Z9, Z5, Z1
+	VMULPS.BCST 4(R9), Z10, Z5
+	VFMADD231PS Z5, Z1, Z17
+	VPADDD 2176(R14), Z12, Z2
+	VADDPS.BCST 6160(R14), Z2, Z2
+	VPADDD 3200(R14), Z12, Z6
+	VADDPS.BCST 6164(R14), Z6, Z6
+	VMULPS Z8, Z2, Z2
+	VFMADD231PS Z9, Z6, Z2
+	VMULPS.BCST 8(R9), Z10, Z6
+	VFMADD231PS Z6, Z2, Z18
+	VPADDD 2240(R14), Z12, Z3
+	VADDPS.BCST 6168(R14), Z3, Z3
+	VPADDD 3264(R14), Z12, Z7
+	VADDPS.BCST 6172(R14), Z7, Z7
+	VMULPS Z8, Z3, Z3
+	VFMADD231PS Z9, Z7, Z3
+	VMULPS.BCST 12(R9), Z10, Z7
+	VFMADD231PS Z7, Z3, Z19
+	DECQ 6368(R14)
+	JLT fed_814
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xb4; BYTE $0x7e; BYTE $0x00; BYTE $0x16; BYTE $0x00; BYTE $0x00 // TILELOADD 5632(R14)(R15*2), T6
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd0 // TILEZERO T2
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5e; BYTE $0xd4 // TDPBSUD T6, T4, T2
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x7e; BYTE $0x00; BYTE $0x17; BYTE $0x00; BYTE $0x00 // TILELOADD 5888(R14)(R15*2), T7
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x6c; BYTE $0x38; BYTE $0x10 // TILELOADD 16(R8)(R15*1), T5
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd8 // TILEZERO T3
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5e; BYTE $0xdd // TDPBSUD T7, T5, T3
+	ADDQ R12, R8
+	DECQ 6376(R14)
+	JNZ fed_814
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_814
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_814:
+	DECQ 6336(R14)
+	JLT unpacked_815
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VMOVDQU64 256(SI), Z14
+	VPSLLW $4, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z15, Z0
+	VPSLLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z15, Z1
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z14, Z2
+	VPSRLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z15, Z3
+	VMOVDQU64 320(SI), Z14
+	VPSLLW $4, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z15, Z4
+	VPSLLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z15, Z5
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z14, Z6
+	VPSRLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z15, Z7
+	VMOVDQU64 Z0, 4608(R14)
+	VMOVDQU64 Z1, 4672(R14)
+	VMOVDQU64 Z2, 4736(R14)
+	VMOVDQU64 Z3, 4800(R14)
+	VMOVDQU64 Z4, 4864(R14)
+	VMOVDQU64 Z5, 4928(R14)
+	VMOVDQU64 Z6, 4992(R14)
+	VMOVDQU64 Z7, 5056(R14)
+	TESTQ AX, AX
+	JZ near_816
+	CMPQ blockCall_halved(BX), $0
+	JNE half_819
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	PREFETCHT1 384(AX)
+	ADDQ $420, AX
+	JMP near_816
+half_819:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	ADDQ $210, AX
+near_816:
+	ADDQ $384, SI
+	DECQ 6344(R14)
+	JNZ weights_818
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_817
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_818
+	XORL AX, AX
+	JMP weights_818
+weightsPanel_817:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_820
+	ADDQ SI, AX
+near_820:
+weights_818:
+unpacked_815:
+	CMPQ blockCall_rows(BX), $4
+	JLE step_800_rows
+	VPADDD 2304(R14), Z12, Z0
+	VADDPS.BCST 6176(R14), Z0, Z0
+	VPADDD 3328(R14), Z12, Z4
+	VADDPS.BCST 6180(R14), Z4, Z4
+	VMULPS Z8, Z0, Z0
+	VFMADD231PS Z9, Z4, Z0
+	VMULPS.BCST 16(R9), Z10, Z4
+	VFMADD231PS Z4, Z0, Z20
+	VPADDD 2368(R14), Z12, Z1
+	VADDPS.BCST 6184(R14), Z1, Z1
+	VPADDD 3392(R14), Z12, Z5
+	VADDPS.BCST 6188(R14), Z5, Z5
+	VMULPS Z8, Z1, Z1
+	VFMADD231PS Z9, Z5, Z1
+	VMULPS.BCST 20(R9), Z10, Z5
+	VFMADD231PS Z5, Z1, Z21
+	VPADDD 2432(R14), Z12, Z2
+	VADDPS.BCST 6192(R14), Z2, Z2
+	VPADDD 3456(R14), Z12, Z6
+	VADDPS.BCST 6196(R14), Z6, Z6
+	VMULPS Z8, Z2, Z2
+	VFMADD231PS Z9, Z6, Z2
+	VMULPS.BCST 24(R9), Z10, Z6
+	VFMADD231PS Z6, Z2, Z22
+	VPADDD 2496(R14), Z12, Z3
+	VADDPS.BCST 6200(R14), Z3, Z3
+	VPADDD 3520(R14), Z12, Z7
+	VADDPS.BCST 6204(R14), Z7, Z7
+	VMULPS Z8, Z3, Z3
+	VFMADD231PS Z9, Z7, Z3
+	VMULPS.BCST 28(R9), Z10, Z7
+	VFMADD231PS Z7, Z3, Z23
+	CMPQ blockCall_rows(BX), $8
+	JLE step_800_rows
+	VPADDD 2560(R14), Z12, Z0
+	VADDPS.BCST 6208(R14), Z0, Z0
+	VPADDD 3584(R14), Z12, Z4
+	VADDPS.BCST 6212(R14), Z4, Z4
+	VMULPS Z8, Z0, Z0
+	VFMADD231PS Z9, Z4, Z0
+	VMULPS.BCST 32(R9), Z10, Z4
+	VFMADD231PS Z4, Z0, Z24
+	VPADDD 2624(R14), Z12, Z1
+	VADDPS.BCST 6216(R14), Z1, Z1
+	VPADDD 3648(R14), Z12, Z5
+	VADDPS.BCST 6220(R14), Z5, Z5
+	VMULPS Z8, Z1, Z1
+	VFMADD231PS Z9, Z5, Z1
+	VMULPS.BCST 36(R9), Z10, Z5
+	VFMADD231PS Z5, Z1, Z25
+	VPADDD 2688(R14), Z12, Z2
+	VADDPS.BCST 6224(R14), Z2, Z2
+	VPADDD 3712(R14), Z12, Z6
+	VADDPS.BCST 6228(R14), Z6, Z6
+	VMULPS Z8, Z2, Z2
+	VFMADD231PS Z9, Z6, Z2
+	VMULPS.BCST 40(R9), Z10, Z6
+	VFMADD231PS Z6, Z2, Z26
+	VPADDD 2752(R14), Z12, Z3
+	VADDPS.BCST 6232(R14), Z3, Z3
+	VPADDD 3776(R14), Z12, Z7
+	VADDPS.BCST 6236(R14), Z7, Z7
+	VMULPS Z8, Z3, Z3
+	VFMADD231PS Z9, Z7, Z3
+	VMULPS.BCST 44(R9), Z10, Z7
+	VFMADD231PS Z7, Z3, Z27
+	CMPQ blockCall_rows(BX), $12
+	JLE step_800_rows
+	VPADDD 2816(R14), Z12, Z0
+	VADDPS.BCST 6240(R14), Z0, Z0
+	VPADDD 3840(R14), Z12, Z4
+	VADDPS.BCST 6244(R14), Z4, Z4
+	VMULPS Z8, Z0, Z0
+	VFMADD231PS Z9, Z4, Z0
+	VMULPS.BCST 48(R9), Z10, Z4
+	VFMADD231PS Z4, Z0, Z28
+	VPADDD 2880(R14), Z12, Z1
+	VADDPS.BCST 6248(R14), Z1, Z1
+	VPADDD 3904(R14), Z12, Z5
+	VADDPS.BCST 6252(R14), Z5, Z5
+	VMULPS Z8, Z1, Z1
+	VFMADD231PS Z9, Z5, Z1
+	VMULPS.BCST 52(R9), Z10, Z5
+	VFMADD231PS Z5, Z1, Z29
+	VPADDD 2944(R14), Z12, Z2
+	VADDPS.BCST 6256(R14), Z2, Z2
+	VPADDD 3968(R14), Z12, Z6
+	VADDPS.BCST 6260(R14), Z6, Z6
+	VMULPS Z8, Z2, Z2
+	VFMADD231PS Z9, Z6, Z2
+	VMULPS.BCST 56(R9), Z10, Z6
+	VFMADD231PS Z6, Z2, Z30
+	VPADDD 3008(R14), Z12, Z3
+	VADDPS.BCST 6264(R14), Z3, Z3
+	VPADDD 4032(R14), Z12, Z7
+	VADDPS.BCST 6268(R14), Z7, Z7
+	VMULPS Z8, Z3, Z3
+	VFMADD231PS Z9, Z7, Z3
+	VMULPS.BCST 60(R9), Z10, Z7
+	VFMADD231PS Z7, Z3, Z31
+step_800_rows:
+	ADDQ R13, R9
+	LEAQ (R10)(R13*2), R10
+	DECQ CX
+	JZ end_801
+step_802:
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x94; BYTE $0x7e; BYTE $0x00; BYTE $0x08; BYTE $0x00; BYTE $0x00 // TILESTORED T2, 2048(R14)(R15*2)
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x9c; BYTE $0x7e; BYTE $0x00; BYTE $0x0c; BYTE $0x00; BYTE $0x00 // TILESTORED T3, 3072(R14)(R15*2)
+	VPMOVSXBD (DX), Z8
+	VPMOVSXBD 16(DX), Z9
+	VCVTDQ2PS Z8, Z8
+	VCVTDQ2PS Z9, Z9
+	ADDQ $32, DX
+	VPSUBD (R10), Z13, Z0
+	VMOVDQU64 Z0, 6144(R14)
+	VPSUBD 64(R10), Z13, Z0
+	VMOVDQU64 Z0, 6208(R14)
+	VPADDD (R14), Z12, Z0
+	VADDPS.BCST 6144(R14), Z0, Z0
+	VPADDD 1024(R14), Z12, Z4
+	VADDPS.BCST 6148(R14), Z4, Z4
+	VMULPS Z8, Z0, Z0
+	VFMADD231PS Z9, Z4, Z0
+	VMULPS.BCST (R9), Z10, Z4
+	VFMADD231PS Z4, Z0, Z16
+	VPADDD 64(R14), Z12, Z1
+	VADDPS.BCST 6152(R14), Z1, Z1
+	VPADDD 1088(R14), Z12, Z5
+	VADDPS.BCST 6156(R14), Z5, Z5
+	VMULPS Z8, Z1, Z1
+	VFMADD231PS Z9, Z5, Z1
+	VMULPS.BCST 4(R9), Z10, Z5
+	VFMADD231PS Z5, Z1, Z17
+	VPADDD 128(R14), Z12, Z2
+	VADDPS.BCST 6160(R14), Z2, Z2
+	VPADDD 1152(R14), Z12, Z6
+	VADDPS.BCST 6164(R14), Z6, Z6
+	VMULPS Z8, Z2, Z2
+	VFMADD231PS Z9, Z6, Z2
+	VMULPS.BCST 8(R9), Z10, Z6
+	VFMADD231PS Z6, Z2, Z18
+	VPADDD 192(R14), Z12, Z3
+	VADDPS.BCST 6168(R14), Z3, Z3
+	VPADDD 1216(R14), Z12, Z7
+	VADDPS.BCST 6172(R14), Z7, Z7
+	VMULPS Z8, Z3, Z3
+	VFMADD231PS Z9, Z7, Z3
+	VMULPS.BCST 12(R9), Z10, Z7
+	VFMADD231PS Z7, Z3, Z19
+	DECQ 6368(R14)
+	JLT fed_821
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xb4; BYTE $0x7e; BYTE $0x00; BYTE $0x10; BYTE $0x00; BYTE $0x00 // TILELOADD 4096(R14)(R15*2), T6
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc0 // TILEZERO T0
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5e; BYTE $0xc4 // TDPBSUD T6, T4, T0
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x7e; BYTE $0x00; BYTE $0x11; BYTE $0x00; BYTE $0x00 // TILELOADD 4352(R14)(R15*2), T7
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x6c; BYTE $0x38; BYTE $0x10 // TILELOADD 16(R8)(R15*1), T5
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xc8 // TILEZERO T1
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5e; BYTE $0xcd // TDPBSUD T7, T5, T1
+	ADDQ R12, R8
+	DECQ 6376(R14)
+	JNZ fed_821
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_821
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_821:
+	DECQ 6336(R14)
+	JLT unpacked_822
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VMOVDQU64 256(SI), Z14
+	VPSLLW $4, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z15, Z0
+	VPSLLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z15, Z1
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z14, Z2
+	VPSRLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z15, Z3
+	VMOVDQU64 320(SI), Z14
+	VPSLLW $4, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z15, Z4
+	VPSLLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z15, Z5
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z14, Z6
+	VPSRLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z15, Z7
+	VMOVDQU64 Z0, 5120(R14)
+	VMOVDQU64 Z1, 5184(R14)
+	VMOVDQU64 Z2, 5248(R14)
+	VMOVDQU64 Z3, 5312(R14)
+	VMOVDQU64 Z4, 5376(R14)
+	VMOVDQU64 Z5, 5440(R14)
+	VMOVDQU64 Z6, 5504(R14)
+	VMOVDQU64 Z7, 5568(R14)
+	TESTQ AX, AX
+	JZ near_823
+	CMPQ blockCall_halved(BX), $0
+	JNE half_826
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	PREFETCHT1 384(AX)
+	ADDQ $420, AX
+	JMP near_823
+half_826:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	ADDQ $210, AX
+near_823:
+	ADDQ $384, SI
+	DECQ 6344(R14)
+	JNZ weights_825
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_824
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_825
+	XORL AX, AX
+	JMP weights_825
+weightsPanel_824:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_827
+	ADDQ SI, AX
+near_827:
+weights_825:
+unpacked_822:
+	CMPQ blockCall_rows(BX), $4
+	JLE step_802_rows
+	VPADDD 256(R14), Z12, Z0
+	VADDPS.BCST 6176(R14), Z0, Z0
+	VPADDD 1280(R14), Z12, Z4
+	VADDPS.BCST 6180(R14), Z4, Z4
+	VMULPS Z8, Z0, Z0
+	VFMADD231PS Z9, Z4, Z0
+	VMULPS.BCST 16(R9), Z10, Z4
+	VFMADD231PS Z4, Z0, Z20
+	VPADDD 320(R14), Z12, Z1
+	VADDPS.BCST 6184(R14), Z1, Z1
+	VPADDD 1344(R14), Z12, Z5
+	VADDPS.BCST 6188(R14), Z5, Z5
+	VMULPS Z8, Z1, Z1
+	VFMADD231PS Z9, Z5, Z1
+	VMULPS.BCST 20(R9), Z10, Z5
+	VFMADD231PS Z5, Z1, Z21
+	VPADDD 384(R14), Z12, Z2
+	VADDPS.BCST 6192(R14), Z2, Z2
+	VPADDD 1408(R14), Z12, Z6
+	VADDPS.BCST 6196(R14), Z6, Z6
+	VMULPS Z8, Z2, Z2
+	VFMADD231PS Z9, Z6, Z2
+	VMULPS.BCST 24(R9), Z10, Z6
+	VFMADD231PS Z6, Z2, Z22
+	VPADDD 448(R14), Z12, Z3
+	VADDPS.BCST 6200(R14), Z3, Z3
+	VPADDD 1472(R14), Z12, Z7
+	VADDPS.BCST 6204(R14), Z7, Z7
+	VMULPS Z8, Z3, Z3
+	VFMADD231PS Z9, Z7, Z3
+	VMULPS.BCST 28(R9), Z10, Z7
+	VFMADD231PS Z7, Z3, Z23
+	CMPQ blockCall_rows(BX), $8
+	JLE step_802_rows
+	VPADDD 512(R14), Z12, Z0
+	VADDPS.BCST 6208(R14), Z0, Z0
+	VPADDD 1536(R14), Z12, Z4
+	VADDPS.BCST 6212(R14), Z4, Z4
+	VMULPS Z8, Z0, Z0
+	VFMADD231PS Z9, Z4, Z0
+	VMULPS.BCST 32(R9), Z10, Z4
+	VFMADD231PS Z4, Z0, Z24
+	VPADDD 576(R14), Z12, Z1
+	VADDPS.BCST 6216(R14), Z1, Z1
+	VPADDD 1600(R14), Z12, Z5
+	VADDPS.BCST 6220(R14), Z5, Z5
+	VMULPS Z8, Z1, Z1
+	VFMADD231PS Z9, Z5, Z1
+	VMULPS.BCST 36(R9), Z10, Z5
+	VFMADD231PS Z5, Z1, Z25
+	VPADDD 640(R14), Z12, Z2
+	VADDPS.BCST 6224(R14), Z2, Z2
+	VPADDD 1664(R14), Z12, Z6
+	VADDPS.BCST 6228(R14), Z6, Z6
+	VMULPS Z8, Z2, Z2
+	VFMADD231PS Z9, Z6, Z2
+	VMULPS.BCST 40(R9), Z10, Z6
+	VFMADD231PS Z6, Z2, Z26
+	VPADDD 704(R14), Z12, Z3
+	VADDPS.BCST 6232(R14), Z3, Z3
+	VPADDD 1728(R14), Z12, Z7
+	VADDPS.BCST 6236(R14), Z7, Z7
+	VMULPS Z8, Z3, Z3
+	VFMADD231PS Z9, Z7, Z3
+	VMULPS.BCST 44(R9), Z10, Z7
+	VFMADD231PS Z7, Z3, Z27
+	CMPQ blockCall_rows(BX), $12
+	JLE step_802_rows
+	VPADDD 768(R14), Z12, Z0
+	VADDPS.BCST 6240(R14), Z0, Z0
+	VPADDD 1792(R14), Z12, Z4
+	VADDPS.BCST 6244(R14), Z4, Z4
+	VMULPS Z8, Z0, Z0
+	VFMADD231PS Z9, Z4, Z0
+	VMULPS.BCST 48(R9), Z10, Z4
+	VFMADD231PS Z4, Z0, Z28
+	VPADDD 832(R14), Z12, Z1
+	VADDPS.BCST 6248(R14), Z1, Z1
+	VPADDD 1856(R14), Z12, Z5
+	VADDPS.BCST 6252(R14), Z5, Z5
+	VMULPS Z8, Z1, Z1
+	VFMADD231PS Z9, Z5, Z1
+	VMULPS.BCST 52(R9), Z10, Z5
+	VFMADD231PS Z5, Z1, Z29
+	VPADDD 896(R14), Z12, Z2
+	VADDPS.BCST 6256(R14), Z2, Z2
+	VPADDD 1920(R14), Z12, Z6
+	VADDPS.BCST 6260(R14), Z6, Z6
+	VMULPS Z8, Z2, Z2
+	VFMADD231PS Z9, Z6, Z2
+	VMULPS.BCST 56(R9), Z10, Z6
+	VFMADD231PS Z6, Z2, Z30
+	VPADDD 960(R14), Z12, Z3
+	VADDPS.BCST 6264(R14), Z3, Z3
+	VPADDD 1984(R14), Z12, Z7
+	VADDPS.BCST 6268(R14), Z7, Z7
+	VMULPS Z8, Z3, Z3
+	VFMADD231PS Z9, Z7, Z3
+	VMULPS.BCST 60(R9), Z10, Z7
+	VFMADD231PS Z7, Z3, Z31
+step_802_rows:
+	ADDQ R13, R9
+	LEAQ (R10)(R13*2), R10
+	DECQ CX
+	JZ end_803
+step_804:
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x04; BYTE $0x7e // TILESTORED T0, 0(R14)(R15*2)
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7a; BYTE $0x4b; BYTE $0x8c; BYTE $0x7e; BYTE $0x00; BYTE $0x04; BYTE $0x00; BYTE $0x00 // TILESTORED T1, 1024(R14)(R15*2)
+	VPMOVSXBD (DX), Z8
+	VPMOVSXBD 16(DX), Z9
+	VCVTDQ2PS Z8, Z8
+	VCVTDQ2PS Z9, Z9
+	ADDQ $32, DX
+	VPSUBD (R10), Z13, Z0
+	VMOVDQU64 Z0, 6144(R14)
+	VPSUBD 64(R10), Z13, Z0
+	VMOVDQU64 Z0, 6208(R14)
+	VPADDD 2048(R14), Z12, Z0
+	VADDPS.BCST 6144(R14), Z0, Z0
+	VPADDD 3072(R14), Z12, Z4
+	VADDPS.BCST 6148(R14), Z4, Z4
+	VMULPS Z8, Z0, Z0
+	VFMADD231PS Z9, Z4, Z0
+	VMULPS.BCST (R9), Z10, Z4
+	VFMADD231PS Z4, Z0, Z16
+	VPADDD 2112(R14), Z12, Z1
+	VADDPS.BCST 6152(R14), Z1, Z1
+	VPADDD 3136(R14), Z12, Z5
+	VADDPS.BCST 6156(R14), Z5, Z5
+	VMULPS Z8, Z1, Z1
+	VFMADD231PS Z9, Z5, Z1
+	VMULPS.BCST 4(R9), Z10, Z5
+	VFMADD231PS Z5, Z1, Z17
+	VPADDD 2176(R14), Z12, Z2
+	VADDPS.BCST 6160(R14), Z2, Z2
+	VPADDD 3200(R14), Z12, Z6
+	VADDPS.BCST 6164(R14), Z6, Z6
+	VMULPS Z8, Z2, Z2
+	VFMADD231PS Z9, Z6, Z2
+	VMULPS.BCST 8(R9), Z10, Z6
+	VFMADD231PS Z6, Z2, Z18
+	VPADDD 2240(R14), Z12, Z3
+	VADDPS.BCST 6168(R14), Z3, Z3
+	VPADDD 3264(R14), Z12, Z7
+	VADDPS.BCST 6172(R14), Z7, Z7
+	VMULPS Z8, Z3, Z3
+	VFMADD231PS Z9, Z7, Z3
+	VMULPS.BCST 12(R9), Z10, Z7
+	VFMADD231PS Z7, Z3, Z19
+	DECQ 6368(R14)
+	JLT fed_828
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xb4; BYTE $0x7e; BYTE $0x00; BYTE $0x12; BYTE $0x00; BYTE $0x00 // TILELOADD 4608(R14)(R15*2), T6
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x24; BYTE $0x38 // TILELOADD 0(R8)(R15*1), T4
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd0 // TILEZERO T2
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x4a; BYTE $0x5e; BYTE $0xd4 // TDPBSUD T6, T4, T2
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0xbc; BYTE $0x7e; BYTE $0x00; BYTE $0x13; BYTE $0x00; BYTE $0x00 // TILELOADD 4864(R14)(R15*2), T7
+	BYTE $0xc4; BYTE $0x82; BYTE $0x7b; BYTE $0x4b; BYTE $0x6c; BYTE $0x38; BYTE $0x10 // TILELOADD 16(R8)(R15*1), T5
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x7b; BYTE $0x49; BYTE $0xd8 // TILEZERO T3
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x42; BYTE $0x5e; BYTE $0xdd // TDPBSUD T7, T5, T3
+	ADDQ R12, R8
+	DECQ 6376(R14)
+	JNZ fed_828
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6376(R14)
+	DECQ 6384(R14)
+	JNZ fed_828
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6384(R14)
+	MOVQ blockCall_q(BX), R8
+fed_828:
+	DECQ 6336(R14)
+	JLT unpacked_829
+	VMOVDQU64 (SI), Z0
+	VPSRLW $4, Z0, Z4
+	VPANDD c_lowNibbles<>(SB), Z4, Z4
+	VPANDD c_lowNibbles<>(SB), Z0, Z0
+	VMOVDQU64 64(SI), Z1
+	VPSRLW $4, Z1, Z5
+	VPANDD c_lowNibbles<>(SB), Z5, Z5
+	VPANDD c_lowNibbles<>(SB), Z1, Z1
+	VMOVDQU64 128(SI), Z2
+	VPSRLW $4, Z2, Z6
+	VPANDD c_lowNibbles<>(SB), Z6, Z6
+	VPANDD c_lowNibbles<>(SB), Z2, Z2
+	VMOVDQU64 192(SI), Z3
+	VPSRLW $4, Z3, Z7
+	VPANDD c_lowNibbles<>(SB), Z7, Z7
+	VPANDD c_lowNibbles<>(SB), Z3, Z3
+	VMOVDQU64 256(SI), Z14
+	VPSLLW $4, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z15, Z0
+	VPSLLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z15, Z1
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z14, Z2
+	VPSRLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z15, Z3
+	VMOVDQU64 320(SI), Z14
+	VPSLLW $4, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z15, Z4
+	VPSLLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z15, Z5
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z14, Z6
+	VPSRLW $2, Z14, Z15
+	VPTERNLOGD.BCST $0xf8, c_bits45<>(SB), Z15, Z7
+	VMOVDQU64 Z0, 5632(R14)
+	VMOVDQU64 Z1, 5696(R14)
+	VMOVDQU64 Z2, 5760(R14)
+	VMOVDQU64 Z3, 5824(R14)
+	VMOVDQU64 Z4, 5888(R14)
+	VMOVDQU64 Z5, 5952(R14)
+	VMOVDQU64 Z6, 6016(R14)
+	VMOVDQU64 Z7, 6080(R14)
+	TESTQ AX, AX
+	JZ near_830
+	CMPQ blockCall_halved(BX), $0
+	JNE half_833
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	PREFETCHT1 384(AX)
+	ADDQ $420, AX
+	JMP near_830
+half_833:
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	ADDQ $210, AX
+near_830:
+	ADDQ $384, SI
+	DECQ 6344(R14)
+	JNZ weights_832
+	VMOVQ blockCall_blocks(BX), X0
+	VMOVQ X0, 6344(R14)
+	DECQ 6352(R14)
+	JZ weightsPanel_831
+	SUBQ blockCall_numbersBack(BX), SI
+	DECQ 6360(R14)
+	JNZ weights_832
+	XORL AX, AX
+	JMP weights_832
+weightsPanel_831:
+	ADDQ blockCall_numbersGap(BX), SI
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6352(R14)
+	MOVQ $2, 6360(R14)
+	MOVQ blockCall_ahead(BX), AX
+	TESTQ AX, AX
+	JZ near_834
+	ADDQ SI, AX
+near_834:
+weights_832:
+unpacked_829:
+	CMPQ blockCall_rows(BX), $4
+	JLE step_804_rows
+	VPADDD 2304(R14), Z12, Z0
+	VADDPS.BCST 6176(R14), Z0, Z0
+	VPADDD 3328(R14), Z12, Z4
+	VADDPS.BCST 6180(R14), Z4, Z4
+	VMULPS Z8, Z0, Z0
+	VFMADD231PS Z9, Z4, Z0
+	VMULPS.BCST 16(R9), Z10, Z4
+	VFMADD231PS Z4, Z0, Z20
+	VPADDD 2368(R14), Z12, Z1
+	VADDPS.BCST 6184(R14), Z1, Z1
+	VPADDD 3392(R14), Z12, Z5
+	VADDPS.BCST 6188(R14), Z5, Z5
+	VMULPS Z8, Z1, Z1
+	VFMADD231PS Z9, Z5, Z1
+	VMULPS.BCST 20(R9), Z10, Z5
+	VFMADD231PS Z5, Z1, Z21
+	VPADDD 2432(R14), Z12, Z2
+	VADDPS.BCST 6192(R14), Z2, Z2
+	VPADDD 3456(R14), Z12, Z6
+	VADDPS.BCST 6196(R14), Z6, Z6
+	VMULPS Z8, Z2, Z2
+	VFMADD231PS Z9, Z6, Z2
+	VMULPS.BCST 24(R9), Z10, Z6
+	VFMADD231PS Z6, Z2, Z22
+	VPADDD 2496(R14), Z12, Z3
+	VADDPS.BCST 6200(R14), Z3, Z3
+	VPADDD 3520(R14), Z12, Z7
+	VADDPS.BCST 6204(R14), Z7, Z7
+	VMULPS Z8, Z3, Z3
+	VFMADD231PS Z9, Z7, Z3
+	VMULPS.BCST 28(R9), Z10, Z7
+	VFMADD231PS Z7, Z3, Z23
+	CMPQ blockCall_rows(BX), $8
+	JLE step_804_rows
+	VPADDD 2560(R14), Z12, Z0
+	VADDPS.BCST 6208(R14), Z0, Z0
+	VPADDD 3584(R14), Z12, Z4
+	VADDPS.BCST 6212(R14), Z4, Z4
+	VMULPS Z8, Z0, Z0
+	VFMADD231PS Z9, Z4, Z0
+	VMULPS.BCST 32(R9), Z10, Z4
+	VFMADD231PS Z4, Z0, Z24
+	VPADDD 2624(R14), Z12, Z1
+	VADDPS.BCST 6216(R14), Z1, Z1
+	VPADDD 3648(R14), Z12, Z5
+	VADDPS.BCST 6220(R14), Z5, Z5
+	VMULPS Z8, Z1, Z1
+	VFMADD231PS Z9, Z5, Z1
+	VMULPS.BCST 36(R9), Z10, Z5
+	VFMADD231PS Z5, Z1, Z25
+	VPADDD 2688(R14), Z12, Z2
+	VADDPS.BCST 6224(R14), Z2, Z2
+	VPADDD 3712(R14), Z12, Z6
+	VADDPS.BCST 6228(R14), Z6, Z6
+	VMULPS Z8, Z2, Z2
+	VFMADD231PS Z9, Z6, Z2
+	VMULPS.BCST 40(R9), Z10, Z6
+	VFMADD231PS Z6, Z2, Z26
+	VPADDD 2752(R14), Z12, Z3
+	VADDPS.BCST 6232(R14), Z3, Z3
+	VPADDD 3776(R14), Z12, Z7
+	VADDPS.BCST 6236(R14), Z7, Z7
+	VMULPS Z8, Z3, Z3
+	VFMADD231PS Z9, Z7, Z3
+	VMULPS.BCST 44(R9), Z10, Z7
+	VFMADD231PS Z7, Z3, Z27
+	CMPQ blockCall_rows(BX), $12
+	JLE step_804_rows
+	VPADDD 2816(R14), Z12, Z0
+	VADDPS.BCST 6240(R14), Z0, Z0
+	VPADDD 3840(R14), Z12, Z4
+	VADDPS.BCST 6244(R14), Z4, Z4
+	VMULPS Z8, Z0, Z0
+	VFMADD231PS Z9, Z4, Z0
+	VMULPS.BCST 48(R9), Z10, Z4
+	VFMADD231PS Z4, Z0, Z28
+	VPADDD 2880(R14), Z12, Z1
+	VADDPS.BCST 6248(R14), Z1, Z1
+	VPADDD 3904(R14), Z12, Z5
+	VADDPS.BCST 6252(R14), Z5, Z5
+	VMULPS Z8, Z1, Z1
+	VFMADD231PS Z9, Z5, Z1
+	VMULPS.BCST 52(R9), Z10, Z5
+	VFMADD231PS Z5, Z1, Z29
+	VPADDD 2944(R14), Z12, Z2
+	VADDPS.BCST 6256(R14), Z2, Z2
+	VPADDD 3968(R14), Z12, Z6
+	VADDPS.BCST 6260(R14), Z6, Z6
+	VMULPS Z8, Z2, Z2
+	VFMADD231PS Z9, Z6, Z2
+	VMULPS.BCST 56(R9), Z10, Z6
+	VFMADD231PS Z6, Z2, Z30
+	VPADDD 3008(R14), Z12, Z3
+	VADDPS.BCST 6264(R14), Z3, Z3
+	VPADDD 4032(R14), Z12, Z7
+	VADDPS.BCST 6268(R14), Z7, Z7
+	VMULPS Z8, Z3, Z3
+	VFMADD231PS Z9, Z7, Z3
+	VMULPS.BCST 60(R9), Z10, Z7
+	VFMADD231PS Z7, Z3, Z31
+step_804_rows:
+	ADDQ R13, R9
+	LEAQ (R10)(R13*2), R10
+	DECQ CX
+	JZ end_805
+	JMP step_798
+end_799:
+	MOVQ DI, CX
+	VMOVUPS Z16, (CX)
+	CMPQ blockCall_rows(BX), $1
+	JLE end_799_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z17, (CX)
+	CMPQ blockCall_rows(BX), $2
+	JLE end_799_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z18, (CX)
+	CMPQ blockCall_rows(BX), $3
+	JLE end_799_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z19, (CX)
+	CMPQ blockCall_rows(BX), $4
+	JLE end_799_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z20, (CX)
+	CMPQ blockCall_rows(BX), $5
+	JLE end_799_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z21, (CX)
+	CMPQ blockCall_rows(BX), $6
+	JLE end_799_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z22, (CX)
+	CMPQ blockCall_rows(BX), $7
+	JLE end_799_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z23, (CX)
+	CMPQ blockCall_rows(BX), $8
+	JLE end_799_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z24, (CX)
+	CMPQ blockCall_rows(BX), $9
+	JLE end_799_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z25, (CX)
+	CMPQ blockCall_rows(BX), $10
+	JLE end_799_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z26, (CX)
+	CMPQ blockCall_rows(BX), $11
+	JLE end_799_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z27, (CX)
+	CMPQ blockCall_rows(BX), $12
+	JLE end_799_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z28, (CX)
+	CMPQ blockCall_rows(BX), $13
+	JLE end_799_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z29, (CX)
+	CMPQ blockCall_rows(BX), $14
+	JLE end_799_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z30, (CX)
+	CMPQ blockCall_rows(BX), $15
+	JLE end_799_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z31, (CX)
+end_799_written:
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	VPXORD Z24, Z24, Z24
+	VPXORD Z25, Z25, Z25
+	VPXORD Z26, Z26, Z26
+	VPXORD Z27, Z27, Z27
+	VPXORD Z28, Z28, Z28
+	VPXORD Z29, Z29, Z29
+	VPXORD Z30, Z30, Z30
+	VPXORD Z31, Z31, Z31
+	MOVQ blockCall_blocks(BX), CX
+	DECQ 6392(R14)
+	JZ end_799_panel
+	ADDQ blockCall_dstTile(BX), DI
+	SUBQ blockCall_scalesBack(BX), DX
+	JMP step_800
+end_799_panel:
+	DECQ 6400(R14)
+	JZ done_806
+	ADDQ $64, 6408(R14)
+	MOVQ 6408(R14), DI
+	ADDQ blockCall_scalesGap(BX), DX
+	MOVQ blockCall_scale(BX), R9
+	MOVQ blockCall_offset(BX), R10
+	MOVQ blockCall_sum(BX), R11
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6392(R14)
+	JMP step_800
+end_801:
+	MOVQ DI, CX
+	VMOVUPS Z16, (CX)
+	CMPQ blockCall_rows(BX), $1
+	JLE end_801_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z17, (CX)
+	CMPQ blockCall_rows(BX), $2
+	JLE end_801_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z18, (CX)
+	CMPQ blockCall_rows(BX), $3
+	JLE end_801_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z19, (CX)
+	CMPQ blockCall_rows(BX), $4
+	JLE end_801_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z20, (CX)
+	CMPQ blockCall_rows(BX), $5
+	JLE end_801_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z21, (CX)
+	CMPQ blockCall_rows(BX), $6
+	JLE end_801_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z22, (CX)
+	CMPQ blockCall_rows(BX), $7
+	JLE end_801_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z23, (CX)
+	CMPQ blockCall_rows(BX), $8
+	JLE end_801_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z24, (CX)
+	CMPQ blockCall_rows(BX), $9
+	JLE end_801_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z25, (CX)
+	CMPQ blockCall_rows(BX), $10
+	JLE end_801_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z26, (CX)
+	CMPQ blockCall_rows(BX), $11
+	JLE end_801_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z27, (CX)
+	CMPQ blockCall_rows(BX), $12
+	JLE end_801_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z28, (CX)
+	CMPQ blockCall_rows(BX), $13
+	JLE end_801_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z29, (CX)
+	CMPQ blockCall_rows(BX), $14
+	JLE end_801_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z30, (CX)
+	CMPQ blockCall_rows(BX), $15
+	JLE end_801_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z31, (CX)
+end_801_written:
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	VPXORD Z24, Z24, Z24
+	VPXORD Z25, Z25, Z25
+	VPXORD Z26, Z26, Z26
+	VPXORD Z27, Z27, Z27
+	VPXORD Z28, Z28, Z28
+	VPXORD Z29, Z29, Z29
+	VPXORD Z30, Z30, Z30
+	VPXORD Z31, Z31, Z31
+	MOVQ blockCall_blocks(BX), CX
+	DECQ 6392(R14)
+	JZ end_801_panel
+	ADDQ blockCall_dstTile(BX), DI
+	SUBQ blockCall_scalesBack(BX), DX
+	JMP step_802
+end_801_panel:
+	DECQ 6400(R14)
+	JZ done_806
+	ADDQ $64, 6408(R14)
+	MOVQ 6408(R14), DI
+	ADDQ blockCall_scalesGap(BX), DX
+	MOVQ blockCall_scale(BX), R9
+	MOVQ blockCall_offset(BX), R10
+	MOVQ blockCall_sum(BX), R11
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6392(R14)
+	JMP step_802
+end_803:
+	MOVQ DI, CX
+	VMOVUPS Z16, (CX)
+	CMPQ blockCall_rows(BX), $1
+	JLE end_803_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z17, (CX)
+	CMPQ blockCall_rows(BX), $2
+	JLE end_803_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z18, (CX)
+	CMPQ blockCall_rows(BX), $3
+	JLE end_803_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z19, (CX)
+	CMPQ blockCall_rows(BX), $4
+	JLE end_803_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z20, (CX)
+	CMPQ blockCall_rows(BX), $5
+	JLE end_803_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z21, (CX)
+	CMPQ blockCall_rows(BX), $6
+	JLE end_803_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z22, (CX)
+	CMPQ blockCall_rows(BX), $7
+	JLE end_803_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z23, (CX)
+	CMPQ blockCall_rows(BX), $8
+	JLE end_803_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z24, (CX)
+	CMPQ blockCall_rows(BX), $9
+	JLE end_803_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z25, (CX)
+	CMPQ blockCall_rows(BX), $10
+	JLE end_803_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z26, (CX)
+	CMPQ blockCall_rows(BX), $11
+	JLE end_803_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z27, (CX)
+	CMPQ blockCall_rows(BX), $12
+	JLE end_803_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z28, (CX)
+	CMPQ blockCall_rows(BX), $13
+	JLE end_803_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z29, (CX)
+	CMPQ blockCall_rows(BX), $14
+	JLE end_803_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z30, (CX)
+	CMPQ blockCall_rows(BX), $15
+	JLE end_803_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z31, (CX)
+end_803_written:
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	VPXORD Z24, Z24, Z24
+	VPXORD Z25, Z25, Z25
+	VPXORD Z26, Z26, Z26
+	VPXORD Z27, Z27, Z27
+	VPXORD Z28, Z28, Z28
+	VPXORD Z29, Z29, Z29
+	VPXORD Z30, Z30, Z30
+	VPXORD Z31, Z31, Z31
+	MOVQ blockCall_blocks(BX), CX
+	DECQ 6392(R14)
+	JZ end_803_panel
+	ADDQ blockCall_dstTile(BX), DI
+	SUBQ blockCall_scalesBack(BX), DX
+	JMP step_804
+end_803_panel:
+	DECQ 6400(R14)
+	JZ done_806
+	ADDQ $64, 6408(R14)
+	MOVQ 6408(R14), DI
+	ADDQ blockCall_scalesGap(BX), DX
+	MOVQ blockCall_scale(BX), R9
+	MOVQ blockCall_offset(BX), R10
+	MOVQ blockCall_sum(BX), R11
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6392(R14)
+	JMP step_804
+end_805:
+	MOVQ DI, CX
+	VMOVUPS Z16, (CX)
+	CMPQ blockCall_rows(BX), $1
+	JLE end_805_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z17, (CX)
+	CMPQ blockCall_rows(BX), $2
+	JLE end_805_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z18, (CX)
+	CMPQ blockCall_rows(BX), $3
+	JLE end_805_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z19, (CX)
+	CMPQ blockCall_rows(BX), $4
+	JLE end_805_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z20, (CX)
+	CMPQ blockCall_rows(BX), $5
+	JLE end_805_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z21, (CX)
+	CMPQ blockCall_rows(BX), $6
+	JLE end_805_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z22, (CX)
+	CMPQ blockCall_rows(BX), $7
+	JLE end_805_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z23, (CX)
+	CMPQ blockCall_rows(BX), $8
+	JLE end_805_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z24, (CX)
+	CMPQ blockCall_rows(BX), $9
+	JLE end_805_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z25, (CX)
+	CMPQ blockCall_rows(BX), $10
+	JLE end_805_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z26, (CX)
+	CMPQ blockCall_rows(BX), $11
+	JLE end_805_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z27, (CX)
+	CMPQ blockCall_rows(BX), $12
+	JLE end_805_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z28, (CX)
+	CMPQ blockCall_rows(BX), $13
+	JLE end_805_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z29, (CX)
+	CMPQ blockCall_rows(BX), $14
+	JLE end_805_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z30, (CX)
+	CMPQ blockCall_rows(BX), $15
+	JLE end_805_written
+	ADDQ blockCall_stride(BX), CX
+	VMOVUPS Z31, (CX)
+end_805_written:
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	VPXORD Z24, Z24, Z24
+	VPXORD Z25, Z25, Z25
+	VPXORD Z26, Z26, Z26
+	VPXORD Z27, Z27, Z27
+	VPXORD Z28, Z28, Z28
+	VPXORD Z29, Z29, Z29
+	VPXORD Z30, Z30, Z30
+	VPXORD Z31, Z31, Z31
+	MOVQ blockCall_blocks(BX), CX
+	DECQ 6392(R14)
+	JZ end_805_panel
+	ADDQ blockCall_dstTile(BX), DI
+	SUBQ blockCall_scalesBack(BX), DX
+	JMP step_798
+end_805_panel:
+	DECQ 6400(R14)
+	JZ done_806
+	ADDQ $64, 6408(R14)
+	MOVQ 6408(R14), DI
+	ADDQ blockCall_scalesGap(BX), DX
+	MOVQ blockCall_scale(BX), R9
+	MOVQ blockCall_offset(BX), R10
+	MOVQ blockCall_sum(BX), R11
+	VMOVQ blockCall_tiles(BX), X0
+	VMOVQ X0, 6392(R14)
+	JMP step_798
+done_806:
+	BYTE $0xc4; BYTE $0xe2; BYTE $0x78; BYTE $0x49; BYTE $0xc0 // TILERELEASE
+	VZEROUPPER
+	RET
+
+DATA c_lowNibbles<>+0(SB)/8, $0x0f0f0f0f0f0f0f0f
+DATA c_lowNibbles<>+8(SB)/8, $0x0f0f0f0f0f0f0f0f
+DATA c_lowNibbles<>+16(SB)/8, $0x0f0f0f0f0f0f0f0f
+DATA c_lowNibbles<>+24(SB)/8, $0x0f0f0f0f0f0f0f0f
+DATA c_lowNibbles<>+32(SB)/8, $0x0f0f0f0f0f0f0f0f
+DATA c_lowNibbles<>+40(SB)/8, $0x0f0f0f0f0f0f0f0f
+DATA c_lowNibbles<>+48(SB)/8, $0x0f0f0f0f0f0f0f0f
+DATA c_lowNibbles<>+56(SB)/8, $0x0f0f0f0f0f0f0f0f
+GLOBL c_lowNibbles<>(SB), RODATA|NOPTR, $64
+DATA c_bit4<>+0(SB)/8, $0x1010101010101010
+DATA c_bit4<>+8(SB)/8, $0x1010101010101010
+DATA c_bit4<>+16(SB)/8, $0x1010101010101010
+DATA c_bit4<>+24(SB)/8, $0x1010101010101010
+DATA c_bit4<>+32(SB)/8, $0x1010101010101010
+DATA c_bit4<>+40(SB)/8, $0x1010101010101010
+DATA c_bit4<>+48(SB)/8, $0x1010101010101010
+DATA c_bit4<>+56(SB)/8, $0x1010101010101010
+GLOBL c_bit4<>(SB), RODATA|NOPTR, $64
+DATA codes_IQ4_NL<>+0(SB)/8, $0x766a5d4f3f2d1801
+DATA codes_IQ4_NL<>+8(SB)/8, $0xf1d9c5b5a6998d81
+DATA codes_IQ4_NL<>+16(SB)/8, $0x766a5d4f3f2d1801
+DATA codes_IQ4_NL<>+24(SB)/8, $0xf1d9c5b5a6998d81
+DATA codes_IQ4_NL<>+32(SB)/8, $0x766a5d4f3f2d1801
+DATA codes_IQ4_NL<>+40(SB)/8, $0xf1d9c5b5a6998d81
+DATA codes_IQ4_NL<>+48(SB)/8, $0x766a5d4f3f2d1801
+DATA codes_IQ4_NL<>+56(SB)/8, $0xf1d9c5b5a6998d81
+GLOBL codes_IQ4_NL<>(SB), RODATA|NOPTR, $64
+DATA codes_MXFP4<>+0(SB)/8, $0x1c18161413121110
+DATA codes_MXFP4<>+8(SB)/8, $0x04080a0c0d0e0f10
+DATA codes_MXFP4<>+16(SB)/8, $0x1c18161413121110
+DATA codes_MXFP4<>+24(SB)/8, $0x04080a0c0d0e0f10
+DATA codes_MXFP4<>+32(SB)/8, $0x1c18161413121110
+DATA codes_MXFP4<>+40(SB)/8, $0x04080a0c0d0e0f10
+DATA codes_MXFP4<>+48(SB)/8, $0x1c18161413121110
+DATA codes_MXFP4<>+56(SB)/8, $0x04080a0c0d0e0f10
+GLOBL codes_MXFP4<>(SB), RODATA|NOPTR, $64
+DATA c_bits45<>+0(SB)/8, $0x3030303030303030
+DATA c_bits45<>+8(SB)/8, $0x3030303030303030
+DATA c_bits45<>+16(SB)/8, $0x3030303030303030
+DATA c_bits45<>+24(SB)/8, $0x3030303030303030
+DATA c_bits45<>+32(SB)/8, $0x3030303030303030
+DATA c_bits45<>+40(SB)/8, $0x3030303030303030
+DATA c_bits45<>+48(SB)/8, $0x3030303030303030
+DATA c_bits45<>+56(SB)/8, $0x3030303030303030
+GLOBL c_bits45<>(SB), RODATA|NOPTR, $64

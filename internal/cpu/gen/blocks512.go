@@ -234,7 +234,7 @@ func (k blockKind) block(f *file, h int) {
 	f.op("JZ", near)
 	k.fetch(f, near)
 	f.place(near)
-	numbers512(f, k.bits, zMask)
+	numbers512(f, k.bits, z(zMask))
 	k.codes.lookup512(f)
 	f.op("ADDQ", imm(bytes), "SI")
 	k.scales(f)

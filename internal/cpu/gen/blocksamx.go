@@ -28,7 +28,10 @@ import "fmt"
 //
 // Integers pass through memory (TILESTORED), one block ahead of the additions, tile work is further ahead: three blocks,
 // or two where a block has two tiles. It walks on into the panel's product with the next 16 rows, and into the next
-// panel. So tile registers rotate, and the loop is unrolled by the length of the rotation.
+// panel. So tile registers rotate, and the loop is unrolled by four.
+//
+// Numbers of fewer than 8 bits are unpacked into a ring in memory, two blocks ahead of the tile work: 12 to 27 operations a
+// block more. Where many tiles of activations use a panel, it is unpacked beforehand as a whole instead (Device.MatMul).
 const (
 	tileA   = 4 // T4 and T5: activations, of one block and the next; Q6_K: of both halves of a block
 	tileB   = 6 // T6 and T7: weights, the same
@@ -44,35 +47,41 @@ const (
 // Memory of an AMX kernel, from R14, which is aligned to 64 bytes.
 const (
 	workSpill   = 0    // [2 blocks][tile][16 rows][16]int32
-	workRestore = 4096 // [tile and row]float32
-	workConfig  = 4224 // the tiles' configuration
-	workBytes   = 4352
+	workRing    = 4096 // [ring blocks][8 groups][16 rows][4]uint8
+	workRestore = 6144 // [tile and row]float32
+	workConfig  = 6272 // the tiles' configuration
+	workBytes   = 6464
 
-	// Of the tile work: blocks that are left of all, of this panel's product with a tile of activations, such products
-	// that are left of the panel, and until no more is fetched ahead.
-	workFeeds     = 4288
-	workFeedLeft  = 4296
-	workFeedTiles = 4304
-	workFetch     = 4312
-	// Of the additions: products of this panel and panels that are left, and where the panel's results go.
-	workTiles  = 4320
-	workPanels = 4328
-	workDst    = 4336
+	// Of the walk through the weights: blocks to unpack of all products of panels and tiles of activations, blocks left of
+	// this product, products left of this panel, and until no more is fetched ahead.
+	workUnpacks      = 6336
+	workWeightsLeft  = 6344
+	workWeightsTiles = 6352
+	workFetch        = 6360
+	// Of the tile work, the same.
+	workFeeds     = 6368
+	workFeedLeft  = 6376
+	workFeedTiles = 6384
+	// Of the additions: products left of this panel, panels left, and where the panel's results go.
+	workTiles  = 6392
+	workPanels = 6400
+	workDst    = 6408
 )
 
-// blocksAMX writes one function for each kind of weights in bytes.
+// ring is how many blocks of unpacked weights are kept, and by how many steps the loop is unrolled.
+const ring = 4
+
+// blocksAMX writes one function for each kind of weights.
 func blocksAMX() []byte {
 	f := newFile("Products of packed weights in block formats with quantised activations, with AMX.")
 	for _, k := range blockKinds {
-		if k.bits == 8 {
-			tileKernel{f, k}.emit()
-		}
+		tileKernel{f, k}.emit()
 	}
 	return f.finish()
 }
 
 // tileKernel emits the kernel of a kind. Registers beside those of blocks512.go: R14 its memory, R15 32, the size of an
-// activation's block. SI and R8 belong to the tile work, which is ahead of the others.
+// activation's block. SI and AX belong to the walk through the weights, R8 to the tile work, which are ahead of the others.
 type tileKernel struct {
 	*file
 	kind blockKind
@@ -86,8 +95,14 @@ func (t tileKernel) tiles() int {
 	return 1
 }
 
+// packed tells whether the weights must be unpacked.
+func (t tileKernel) packed() bool { return t.kind.bits < 8 }
+
 // rotation is how many blocks are in flight.
 func (t tileKernel) rotation() int { return 4 / t.tiles() }
+
+// unpackLead is how many blocks unpacking is ahead of the tile work.
+const unpackLead = 2
 
 // lead is how many blocks the tile work is ahead.
 func (t tileKernel) lead() int {
@@ -103,12 +118,15 @@ blocks%sAMX multiplies c.rows rows of each of c.tiles tiles with c.panels panels
 func blocks%sAMX(c *blockCall)`, t.kind.name, t.kind.name))
 	t.begin()
 	t.configure()
-	t.feedPanel()
+	t.weightsPanel()
+	t.unpack(0)
+	t.unpack(1)
 	for n := range t.lead() {
 		t.feed(n)
+		t.unpack(n + unpackLead)
 	}
 	t.spill(0)
-	steps := make([]step, t.rotation())
+	steps := make([]step, ring)
 	for i := range steps {
 		steps[i] = step{t, i, t.label("step"), t.label("end")}
 	}
@@ -132,11 +150,14 @@ func (t tileKernel) begin() {
 	t.op("ANDQ", "$-64", "R14")
 	t.op("MOVQ", "blockCall_blocks(BX)", "CX")
 	t.op("MOVQ", "CX", mem(workFeedLeft, "R14"))
+	t.op("MOVQ", "CX", mem(workWeightsLeft, "R14"))
 	t.op("MOVQ", "blockCall_panels(BX)", "AX")
 	t.op("MOVQ", "AX", mem(workPanels, "R14"))
 	t.op("IMULQ", "blockCall_tiles(BX)", "AX")
 	t.op("IMULQ", "CX", "AX")
 	t.op("MOVQ", "AX", mem(workFeeds, "R14"))
+	t.op("MOVQ", "AX", mem(workUnpacks, "R14"))
+	t.move("blockCall_tiles(BX)", mem(workFeedTiles, "R14"))
 	t.op("MOVL", imm(magicBits), "AX")
 	t.op("VPBROADCASTD", "AX", z(zMagic))
 	t.op("MOVL", imm(restoreBits), "AX")
@@ -150,6 +171,8 @@ func (t tileKernel) begin() {
 	t.op("MOVQ", "R13", "R12")
 	t.op("SHLQ", "$3", "R12") // bytes of q per block
 	t.op("MOVQ", "$32", "R15")
+	t.op("MOVQ", "blockCall_q(BX)", "R8")
+	t.kind.codes.load512(t.file)
 	t.clear()
 	t.beginPanel()
 }
@@ -175,19 +198,6 @@ func (t tileKernel) beginPanel() {
 	t.move("blockCall_tiles(BX)", mem(workTiles, "R14"))
 }
 
-// feedPanel emits what the tile work needs at the beginning of a panel.
-func (t tileKernel) feedPanel() {
-	near := t.label("near")
-	t.op("MOVQ", "blockCall_q(BX)", "R8")
-	t.move("blockCall_tiles(BX)", mem(workFeedTiles, "R14"))
-	t.op("MOVQ", "$2", mem(workFetch, "R14"))
-	t.op("MOVQ", "blockCall_ahead(BX)", "AX") // weights to prefetch, or 0
-	t.op("TESTQ", "AX", "AX")
-	t.op("JZ", near)
-	t.op("ADDQ", "SI", "AX")
-	t.place(near)
-}
-
 // configure emits the configuration: sums and activations have as many rows as are asked for.
 func (t tileKernel) configure() {
 	depth := 32 / t.tiles() // columns of a product
@@ -207,47 +217,99 @@ func (t tileKernel) configure() {
 
 // feed emits the tile work of block n, counted by the rotation, if there is one.
 func (t tileKernel) feed(n int) {
-	idle, near := t.label("fed"), t.label("near")
+	idle := t.label("fed")
 	t.op("DECQ", mem(workFeeds, "R14"))
 	t.op("JLT", idle)
-	if t.kind.halves {
-		for half := range 2 {
-			t.tileLoad(rowsAt{"SI", 256 * half, "R15", 2}, tileB+half)
-			t.tileLoad(rowsAt{"R8", 16 * half, "R15", 1}, tileA+half)
-		}
-	} else {
-		t.tileLoad(rowsAt{"SI", 0, "R15", 2}, tileB+n%2)
-		t.tileLoad(rowsAt{"R8", 0, "R15", 1}, tileA+n%2)
+	weights := rowsAt{"SI", 0, "R15", 2}
+	if t.packed() {
+		weights = rowsAt{"R14", t.ringAt(n), "R15", 2}
 	}
 	for i := range t.tiles() {
-		sum, source := t.sum(n, i), n%2
+		source := n % 2
 		if t.kind.halves {
 			source = i
 		}
-		t.tileZero(sum)
-		t.tileDot(tileA+source, tileB+source, sum)
+		t.tileLoad(weights, tileB+source)
+		t.tileLoad(rowsAt{"R8", 16 * i, "R15", 1}, tileA+source)
+		t.tileZero(t.sum(n, i))
+		t.tileDot(tileA+source, tileB+source, t.sum(n, i))
+		weights.offset += 256
 	}
+	t.op("ADDQ", "R12", "R8")
+	if !t.packed() {
+		t.walkWeights()
+	}
+	t.op("DECQ", mem(workFeedLeft, "R14"))
+	t.op("JNZ", idle)
+	t.move("blockCall_blocks(BX)", mem(workFeedLeft, "R14"))
+	t.op("DECQ", mem(workFeedTiles, "R14"))
+	t.op("JNZ", idle)
+	t.move("blockCall_tiles(BX)", mem(workFeedTiles, "R14"))
+	t.op("MOVQ", "blockCall_q(BX)", "R8")
+	t.place(idle)
+}
+
+// ringAt is where the unpacked weights of block n are.
+func (t tileKernel) ringAt(n int) int { return workRing + n%ring*512 }
+
+// unpack emits the unpacking of block n, counted by the rotation, if there is one and it is packed.
+func (t tileKernel) unpack(n int) {
+	if !t.packed() {
+		return
+	}
+	idle := t.label("unpacked")
+	t.op("DECQ", mem(workUnpacks, "R14"))
+	t.op("JLT", idle)
+	numbers512(t.file, t.kind.bits, t.nibbleMask())
+	t.kind.codes.lookup512(t.file)
+	for g := range 8 {
+		t.op("VMOVDQU64", z(g), mem(t.ringAt(n)+64*g, "R14"))
+	}
+	t.walkWeights()
+	t.place(idle)
+}
+
+// nibbleMask is the operand of 0x0f bytes, in memory, since registers are scarce.
+func (t tileKernel) nibbleMask() string {
+	c := constants{t.file, t.constants}
+	return c.float("lowNibbles", 0x0f0f0f0f)
+}
+
+// walkWeights emits the way to the weights of the next block: of the same panel, of its beginning for the next tile of
+// activations, or of the next panel.
+func (t tileKernel) walkWeights() {
+	near, panel, end := t.label("near"), t.label("weightsPanel"), t.label("weights")
 	t.op("TESTQ", "AX", "AX")
 	t.op("JZ", near)
 	t.kind.fetch(t.file, near)
 	t.place(near)
-	t.op("ADDQ", "R12", "R8")
 	t.op("ADDQ", imm(t.kind.blockBytes()), "SI")
-	t.op("DECQ", mem(workFeedLeft, "R14"))
-	t.op("JNZ", idle)
-	panel := t.label("feedPanel")
-	t.move("blockCall_blocks(BX)", mem(workFeedLeft, "R14"))
-	t.op("DECQ", mem(workFeedTiles, "R14"))
+	t.op("DECQ", mem(workWeightsLeft, "R14"))
+	t.op("JNZ", end)
+	t.move("blockCall_blocks(BX)", mem(workWeightsLeft, "R14"))
+	t.op("DECQ", mem(workWeightsTiles, "R14"))
 	t.op("JZ", panel)
 	t.op("SUBQ", "blockCall_numbersBack(BX)", "SI")
 	t.op("DECQ", mem(workFetch, "R14"))
-	t.op("JNZ", idle)
+	t.op("JNZ", end)
 	t.op("XORL", "AX", "AX")
-	t.op("JMP", idle)
+	t.op("JMP", end)
 	t.place(panel)
 	t.op("ADDQ", "blockCall_numbersGap(BX)", "SI")
-	t.feedPanel()
-	t.place(idle)
+	t.weightsPanel()
+	t.place(end)
+}
+
+// weightsPanel emits what the walk through the weights needs at the beginning of a panel.
+func (t tileKernel) weightsPanel() {
+	near := t.label("near")
+	t.move("blockCall_tiles(BX)", mem(workWeightsTiles, "R14"))
+	t.op("MOVQ", "$2", mem(workFetch, "R14"))
+	t.op("MOVQ", "blockCall_ahead(BX)", "AX") // weights to prefetch, or 0
+	t.op("TESTQ", "AX", "AX")
+	t.op("JZ", near)
+	t.op("ADDQ", "SI", "AX")
+	t.place(near)
 }
 
 // sum is the tile of a product of block n.
@@ -284,6 +346,7 @@ func (s step) emit() {
 	s.restore()
 	s.rows(0, group)
 	s.feed(s.n + s.lead())
+	s.unpack(s.n + s.lead() + unpackLead)
 	for r := group; r < tileRows; r += group {
 		s.op("CMPQ", "blockCall_rows(BX)", imm(r))
 		s.op("JLE", s.label+"_rows")

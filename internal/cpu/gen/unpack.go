@@ -7,8 +7,8 @@ import (
 )
 
 // numbers512 emits the loading of a block's numbers from (SI) into Z0–Z7, one group each. For fewer than 8 bits, Z14 and
-// Z15 are used beside and register mask holds 0x0f bytes; 4 bits cost 12 operations, 5 and 6 bits 27 and 26.
-func numbers512(f *file, bits, mask int) {
+// Z15 are used beside and operand mask holds 0x0f bytes; 4 bits cost 12 operations, 5 and 6 bits 27 and 26.
+func numbers512(f *file, bits int, mask string) {
 	if bits == 8 {
 		for g := range 8 {
 			f.op("VMOVDQU64", mem(64*g, "SI"), z(g))
@@ -18,8 +18,8 @@ func numbers512(f *file, bits, mask int) {
 	for g := range 4 {
 		f.op("VMOVDQU64", mem(64*g, "SI"), z(g))
 		f.op("VPSRLW", "$4", z(g), z(g+4))
-		f.op("VPANDD", z(mask), z(g+4), z(g+4))
-		f.op("VPANDD", z(mask), z(g), z(g))
+		f.op("VPANDD", mask, z(g+4), z(g+4))
+		f.op("VPANDD", mask, z(g), z(g))
 	}
 	high := bits - 4
 	if high == 0 {
@@ -76,7 +76,7 @@ func unpack(v vector) []byte {
 		}
 		f.place(loop)
 		if v.bits == 512 {
-			numbers512(f, u.bits, 12)
+			numbers512(f, u.bits, z(12))
 			u.codes.lookup512(f)
 			for g := range 8 {
 				f.op("VMOVDQU64", z(g), mem(64*g, "DI"))
