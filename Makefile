@@ -4,9 +4,9 @@
 GO       ?= go
 FUZZTIME ?= 5s
 
-.PHONY: test check unit levels race fuzz e2e generate build
+.PHONY: test check unit levels race fuzz arm64 e2e generate build
 
-test: check unit levels race fuzz e2e
+test: check unit levels race fuzz arm64 e2e
 	@echo "all tests passed"
 
 build:
@@ -32,6 +32,10 @@ race:
 
 fuzz:
 	@bash .ci/fuzz "$(GO)" $(FUZZTIME)
+
+# Other platforms build, and arm64 gives the same bits; its tests need qemu-user. CI installs it.
+arm64:
+	@bash .ci/arm64 "$(GO)"
 
 # End to end on the real default model, which quire pull brings, with real clients.
 e2e:

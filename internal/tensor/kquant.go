@@ -21,7 +21,7 @@ func dequantizeQ4_K(dst []float32, src []byte) {
 			s0, m0 := scaleMin(scales, j)
 			s1, m1 := scaleMin(scales, j+1)
 			d0, d1 := d*float32(s0), d*float32(s1)
-			min0, min1 := dmin*float32(m0), dmin*float32(m1)
+			min0, min1 := float32(dmin*float32(m0)), float32(dmin*float32(m1))
 			y := dst[32*j : 32*j+64]
 			for i, b := range q[16*j : 16*j+32] {
 				y[i] = float32(d0*float32(b&15)) - min0
@@ -40,7 +40,7 @@ func dequantizeQ5_K(dst []float32, src []byte) {
 			s0, m0 := scaleMin(scales, j)
 			s1, m1 := scaleMin(scales, j+1)
 			d0, d1 := d*float32(s0), d*float32(s1)
-			min0, min1 := dmin*float32(m0), dmin*float32(m1)
+			min0, min1 := float32(dmin*float32(m0)), float32(dmin*float32(m1))
 			y := dst[32*j : 32*j+64]
 			for i, b := range q[16*j : 16*j+32] {
 				y[i] = float32(d0*float32(b&15|h[i]>>j&1<<4)) - min0

@@ -4,10 +4,10 @@ package valkeytest
 import (
 	"fmt"
 	"net"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -117,7 +117,14 @@ func (s *Server) Kill() {
 }
 
 // Pause stops the server as SIGSTOP does: connections stay, nothing is answered.
-func (s *Server) Pause() { _ = s.cmd.Process.Signal(syscall.SIGSTOP) }
+func (s *Server) Pause() { s.signal(stop) }
 
 // Resume lets it go on.
-func (s *Server) Resume() { _ = s.cmd.Process.Signal(syscall.SIGCONT) }
+func (s *Server) Resume() { s.signal(resume) }
+
+func (s *Server) signal(sig os.Signal) {
+	s.t.Helper()
+	if err := s.cmd.Process.Signal(sig); err != nil {
+		s.t.Errorf("signal %v to the server: %v", sig, err)
+	}
+}
