@@ -55,7 +55,8 @@ const layers = `
 	sched, sample, tokenizer, invariant, record < engine;
 	catalog, chat, executor, engine, tokenizer, connector/disk, connector/valkey < llm;
 	llm < quire;
-	sched, invariant < sim;
+	workload;
+	sched, invariant, workload < sim;
 
 	# Speaking to people and programs.
 	openai;
@@ -64,7 +65,7 @@ const layers = `
 	openai, llm, metric, config < server;
 	openai, server < bench;
 	bench, server, sched, tokenizer, record < bench/pressure;
-	engine, sample, llm < bench/cache;
+	bench, server, sample, workload < bench/cache;
 	bench, bench/pressure, bench/cache, golden, server, sim, quire, config < cmd/quire;
 	tensor < cpu/gen;
 	cpu/amxemu/tile < cpu/amxemu;

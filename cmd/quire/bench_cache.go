@@ -25,11 +25,18 @@ type benchCacheCmd struct {
 
 	Overhead bool          `env:"-" xor:"what" help:"Compare the throughput with all tiers, bringing nothing, to none."`
 	Pause    time.Duration `env:"-" xor:"what" placeholder:"TIME" help:"Stop a local server for so long under load, and compare."`
+	Trace    string        `env:"-" xor:"what" placeholder:"FILE" help:"Serve recorded traffic over HTTP, and show how much of it is found."`
 	Rounds   int           `default:"10" env:"-" help:"Pairs of --overhead."`
 	Requests int           `default:"32" env:"-" help:"Requests a round of --overhead and --pause."`
 	Clients  int           `default:"8" env:"-" help:"That send them."`
 	Prompt   int           `default:"256" env:"-" help:"Tokens of their prompts."`
 	Output   int           `default:"32" env:"-" help:"Tokens of their answers."`
+
+	Scale int `default:"32" env:"-" help:"Divides the lengths of --trace; a block of the trace becomes one of 512/scale tokens."`
+	First int `env:"-" placeholder:"N" help:"Serve the first N requests of --trace only."`
+	Pool  int `default:"1000" env:"-" help:"Blocks of the KV cache, with --trace."`
+	RAM   int `name:"ram" env:"-" help:"Blocks in host memory, with --trace."`
+	Disk  int `env:"-" help:"Blocks on disk, with --trace."`
 
 	CPU     string `name:"cpu" default:"auto" enum:"auto,generic,avx2,avx512vnni,amx" help:"Kernels to use."`
 	Threads int    `short:"t" placeholder:"N" help:"Threads that compute; all the process may use by default."`
@@ -46,7 +53,11 @@ after a restart, or from a server that another replica filled. All must give the
 What the tiers cost when they bring nothing, and when the shared one hangs: pairs of rounds, one after the other.
 
   quire bench cache --overhead --valkey local
-  quire bench cache --pause 60s`
+  quire bench cache --pause 60s
+
+How much of recorded traffic a server finds in its cache, over HTTP (quire sim traffic shows what it would):
+
+  quire bench cache MODEL --trace mooncake.jsonl.gz --pool 1000 --ram 10000 --disk 50000`
 }
 
 // cacheReport is what one of the measurements gives.
@@ -85,15 +96,19 @@ func (cmd *benchCacheCmd) Run(ctx context.Context, c *console) (err error) {
 	} else {
 		err = report.Print(c.Out)
 	}
+	failed := 0
 	switch r := report.(type) {
 	case *cache.Report:
 		if !r.Equal {
 			err = errors.Join(err, errors.New("bench cache: a source gave other bits than computing"))
 		}
 	case *cache.PairReport:
-		if r.Failed > 0 {
-			err = errors.Join(err, fmt.Errorf("bench cache: %d requests failed", r.Failed))
-		}
+		failed = r.Failed
+	case *cache.TraceReport:
+		failed = r.Failed
+	}
+	if failed > 0 {
+		err = errors.Join(err, fmt.Errorf("bench cache: %d requests failed", failed))
 	}
 	return err
 }
@@ -110,6 +125,15 @@ func (cmd *benchCacheCmd) measure(ctx context.Context, c *console, model llm.Opt
 		return cache.Overhead(ctx, pair)
 	case cmd.Pause > 0:
 		return cache.Pause(ctx, pair, local, cmd.Pause)
+	case cmd.Trace != "":
+		requests, err := readTraffic(cmd.Trace, cmd.Scale, cmd.First)
+		if err != nil {
+			return nil, err
+		}
+		return cache.Trace(ctx, cache.TraceOptions{
+			Model: model, Requests: requests, Pool: cmd.Pool, RAM: cmd.RAM, Disk: cmd.Disk, Dir: cmd.Dir, Valkey: cmd.Valkey,
+			Clients: cmd.Clients, Progress: progress,
+		})
 	}
 	return cache.Run(ctx, cache.Options{
 		Model: model, Prefix: cmd.Prefix, Repeat: cmd.Repeat, Dir: cmd.Dir, Valkey: cmd.Valkey, Progress: progress,

@@ -20,6 +20,7 @@ type simCmd struct {
 	Trace   simTraceCmd   `cmd:"" help:"Replay recorded schedules and compare every decision."`
 	Run     simRunCmd     `cmd:"" help:"Play made-up scenarios with every check on."`
 	Explore simExploreCmd `cmd:"" help:"Search every state of tiny machines."`
+	Traffic simTrafficCmd `cmd:"" help:"Play recorded traffic, and show how much of it is found in the cache and its tiers."`
 	Script  simScriptCmd  `cmd:"" help:"Run plays for the scheduler and compare what they print."`
 	Replay  simReplayCmd  `cmd:"" help:"Replay what quire serve --record-schedule wrote, and compare every plan."`
 }

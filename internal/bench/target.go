@@ -69,6 +69,7 @@ type Request struct {
 type Record struct {
 	Status       int // HTTP status; 0 if there was no answer
 	PromptTokens int // by the server's own count
+	CachedTokens int // of these, by the same
 	OutputTokens int
 	FinishReason string
 	Text         string
@@ -264,6 +265,9 @@ func (r *Record) take(reply *openai.Reply) error {
 	}
 	if reply.Usage != nil {
 		r.PromptTokens, r.OutputTokens = reply.Usage.PromptTokens, reply.Usage.CompletionTokens
+		if d := reply.Usage.Details; d != nil {
+			r.CachedTokens = d.CachedTokens
+		}
 	}
 	return nil
 }

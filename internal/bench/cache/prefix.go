@@ -48,8 +48,8 @@ type Report struct {
 	Equal  bool   `json:"equal"` // every source gave the token and the log probability of the computed run
 }
 
-// bench is a run.
-type bench struct {
+// prefixes is a run of Run.
+type prefixes struct {
 	o       Options
 	prompts [2][]int32
 	want    [2]sample.Token
@@ -66,7 +66,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		defer os.RemoveAll(dir)
 		o.Dir = dir
 	}
-	b := &bench{o: o, report: Report{Equal: true}}
+	b := &prefixes{o: o, report: Report{Equal: true}}
 	for _, part := range []func(context.Context) error{b.compute, b.memory, b.fill, b.disk, b.shared} {
 		if err := part(ctx); err != nil {
 			return nil, err
@@ -76,7 +76,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 }
 
 // load starts an engine whose pool holds one prompt, with the tiers behind it.
-func (b *bench) load(ctx context.Context, tiers llm.Tiers) (*llm.Model, error) {
+func (b *prefixes) load(ctx context.Context, tiers llm.Tiers) (*llm.Model, error) {
 	o := b.o.Model
 	o.Engine.Sched.BlockSize = llm.DefaultBlockSize
 	blocks := (b.o.Prefix + llm.DefaultBlockSize - 1) / llm.DefaultBlockSize
@@ -100,7 +100,7 @@ func (b *bench) load(ctx context.Context, tiers llm.Tiers) (*llm.Model, error) {
 }
 
 // first asks for one token of a prompt, and returns how long it took and how much was loaded and found.
-func (b *bench) first(ctx context.Context, m *llm.Model, i int) (time.Duration, engine.Finish, error) {
+func (b *prefixes) first(ctx context.Context, m *llm.Model, i int) (time.Duration, engine.Finish, error) {
 	params := sample.Default()
 	params.Temperature, params.Logprobs = 0, 0
 	start := time.Now()
@@ -126,7 +126,7 @@ func (b *bench) first(ctx context.Context, m *llm.Model, i int) (time.Duration, 
 }
 
 // measure times a source and adds its row. turn says which prompt is asked, of the two.
-func (b *bench) measure(ctx context.Context, m *llm.Model, row Row, turn func(k int) int) error {
+func (b *prefixes) measure(ctx context.Context, m *llm.Model, row Row, turn func(k int) int) error {
 	b.o.Progress(row.Source)
 	var times []float64
 	for k := range b.o.Repeat + len(b.prompts) {
@@ -166,7 +166,7 @@ func alternate(k int) int { return k % 2 }
 func again(int) int       { return 1 }
 
 // on loads an engine, measures a source on it and closes it.
-func (b *bench) on(ctx context.Context, tiers llm.Tiers, row Row, turn func(int) int) error {
+func (b *prefixes) on(ctx context.Context, tiers llm.Tiers, row Row, turn func(int) int) error {
 	m, err := b.load(ctx, tiers)
 	if err != nil {
 		return err
@@ -175,7 +175,7 @@ func (b *bench) on(ctx context.Context, tiers llm.Tiers, row Row, turn func(int)
 }
 
 // compute measures computing the prefix, without any tier, and finding it in the pool.
-func (b *bench) compute(ctx context.Context) error {
+func (b *prefixes) compute(ctx context.Context) error {
 	if err := b.on(ctx, llm.Tiers{RAM: -1}, Row{Source: computed, Goal: 1}, alternate); err != nil {
 		return err
 	}
@@ -183,17 +183,17 @@ func (b *bench) compute(ctx context.Context) error {
 }
 
 // memory measures the ram tier.
-func (b *bench) memory(ctx context.Context) error {
+func (b *prefixes) memory(ctx context.Context) error {
 	return b.on(ctx, llm.Tiers{RAM: 4*b.report.Bytes + 64<<20}, Row{Source: "ram", Goal: 30}, alternate)
 }
 
 // onDisk is the disk tier alone.
-func (b *bench) onDisk() llm.Tiers {
+func (b *prefixes) onDisk() llm.Tiers {
 	return llm.Tiers{RAM: -1, Disk: b.o.Dir, DiskBytes: 4*b.report.Bytes + 64<<20}
 }
 
 // fill has both prompts stored.
-func (b *bench) fill(ctx context.Context) error {
+func (b *prefixes) fill(ctx context.Context) error {
 	b.o.Progress("storing")
 	tiers := b.onDisk()
 	tiers.Valkey = b.o.Valkey
@@ -210,12 +210,12 @@ func (b *bench) fill(ctx context.Context) error {
 }
 
 // disk measures the disk tier of a new process's engine.
-func (b *bench) disk(ctx context.Context) error {
+func (b *prefixes) disk(ctx context.Context) error {
 	return b.on(ctx, b.onDisk(), Row{Source: "disk, after a restart", Goal: 20}, alternate)
 }
 
 // shared measures the server that another engine filled.
-func (b *bench) shared(ctx context.Context) error {
+func (b *prefixes) shared(ctx context.Context) error {
 	if b.o.Valkey == "" {
 		return nil
 	}
