@@ -39,9 +39,9 @@ const layers = `
 	gguf, tensor < model/modeltest;
 	golden;
 	testmodel;
-	invariant < sample;
+	invariant, cpu < sample;
 	sched, sample, model < executor;
-	sched, sample < executor/executortest;
+	sched, sample, cpu < executor/executortest;
 
 	# Where KV goes that leaves the pool. The engine says what it needs of a connector, llm puts the two together.
 	kv < connector/chunk;

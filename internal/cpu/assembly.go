@@ -24,6 +24,8 @@ type assembly struct {
 	unpackFrom   int                           // from so many rows
 	quantizeCall func(*quantizeCall)
 	softmaxCall  func(*softmaxCall)
+	greatestCall func(top, x *float32, n int)
+	weightsCall  func(dst *float32, sums *[lanes]float32, x *float32, n int, top, inverse, least float32)
 	sumSquares   func(sums *[lanes]float32, x *float32, n int)
 	weigh        func(dst, x, weight *float32, n int, factor float32)
 	siluCall     func(dst, gate, up *float32, n int)
@@ -208,6 +210,29 @@ func (a *assembly) softmax(scores []float32, lo, hi int, scale, limit float32) (
 	c := softmaxCall{scores: unsafe.Pointer(&scores[0]), lo: lo, hi: hi, scale: scale, limit: limit}
 	a.softmaxCall(hide(&c))
 	return c.top, sumTree(&c.sums)
+}
+
+func (a *assembly) greatest(x []float32) float32 {
+	n := whole(len(x))
+	if n == 0 {
+		return greatest(x)
+	}
+	var top float32
+	a.greatestCall(hide(&top), &x[0], n)
+	if rest := x[n:]; len(rest) > 0 {
+		return max(top, greatest(rest)) // NaN if one of them is
+	}
+	return top
+}
+
+func (a *assembly) weights(dst, x []float32, w Weighing) float32 {
+	var sums [lanes]float32
+	n := whole(len(x))
+	if n > 0 {
+		a.weightsCall(&dst[0], hide(&sums), &x[0], n, w.Top, w.Inverse, w.Least)
+	}
+	weigh16(&sums, dst[n:], x[n:], w)
+	return sumTree(&sums)
 }
 
 func (a *assembly) norm(dst, x, weight []float32, eps float32) {

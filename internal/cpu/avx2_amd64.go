@@ -37,6 +37,8 @@ func avx2Kernels() *assembly {
 		prefetch:     prefetch,
 		quantizeCall: quantizeAVX2,
 		softmaxCall:  softmaxAVX2,
+		greatestCall: greatestAVX2,
+		weightsCall:  weightsAVX2,
 		sumSquares:   sumSquaresAVX2,
 		weigh:        weighAVX2,
 		siluCall:     siluAVX2,

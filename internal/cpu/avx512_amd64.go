@@ -44,6 +44,8 @@ func avx512Kernels() *assembly {
 		prefetch:     prefetch,
 		quantizeCall: quantizeAVX512,
 		softmaxCall:  softmaxAVX512,
+		greatestCall: greatestAVX512,
+		weightsCall:  weightsAVX512,
 		sumSquares:   sumSquaresAVX512,
 		weigh:        weighAVX512,
 		siluCall:     siluAVX512,

@@ -20,6 +20,8 @@ type kernels interface {
 	softcap(x []float32, limit float32)
 	halves(dst []uint16, x []float32)
 	softmax(scores []float32, lo, hi int, scale, limit float32) (top, sum float32)
+	greatest(x []float32) float32
+	weights(dst, x []float32, w Weighing) float32
 	mergeSums(a, b, top, sum, partTop, partSum []float32)
 	mix(dst, x []float32, a, b float32)
 	divide(dst, x []float32, divisor float32)
@@ -57,6 +59,8 @@ func (generic) rotate(head, cos, sin []float32, interleaved bool) {
 	rotateHead(head, cos, sin, interleaved)
 }
 
+func (generic) weights(dst, x []float32, w Weighing) float32 { return weights(dst, x, w) }
+
 func (generic) quantize(a *Acts, r, first, end int)        { quantizeRow(a, r, first, end) }
 func (generic) norm(dst, x, weight []float32, eps float32) { normRow(dst, x, weight, eps) }
 func (generic) silu(dst, gate, up []float32)               { siluRow(dst, gate, up) }
@@ -67,3 +71,4 @@ func (generic) softcap(x []float32, limit float32)         { softcapRow(x, limit
 func (generic) halves(dst []uint16, x []float32)           { halvesRow(dst, x) }
 func (generic) mix(dst, x []float32, a, b float32)         { mixRow(dst, x, a, b) }
 func (generic) divide(dst, x []float32, divisor float32)   { divideRow(dst, x, divisor) }
+func (generic) greatest(x []float32) float32               { return greatest(x) }

@@ -265,3 +265,29 @@ func TestLevelsAttention(t *testing.T) {
 		}
 	}
 }
+
+func TestLevelsLogits(t *testing.T) {
+	spec := LogitsAt(Generic)
+	for _, level := range fastLevels(t) {
+		fast := LogitsAt(level)
+		for n := 1; n <= 260; n += 1 + n%7 {
+			x := normals(seeded(uint64(n)), n)
+			if got, want := fast.Greatest(x), spec.Greatest(x); got != want {
+				t.Errorf("%v: greatest of %d = %v, want %v", level, n, got, want)
+			}
+			w := Weighing{Top: spec.Greatest(x), Inverse: 1 / 0.7, Least: x[n/2]}
+			x[n/3] = -math.MaxFloat32
+			got, want := make([]float32, n), make([]float32, n)
+			sum, wantSum := fast.Weights(got, x, w), spec.Weights(want, x, w)
+			if s := differ(append(got, sum), append(want, wantSum)); s != "" {
+				t.Errorf("%v: weights of %d: %s", level, n, s)
+			}
+			for _, odd := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+				x[n-1] = float32(odd)
+				if top := fast.Greatest(x); top == top {
+					t.Errorf("%v: greatest of %d with %v = %v, want NaN", level, n, odd, top)
+				}
+			}
+		}
+	}
+}

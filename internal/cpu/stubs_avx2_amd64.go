@@ -115,3 +115,9 @@ func unpackN4AVX2(c *unpackCall)
 
 //go:noescape
 func mergeAVX2(a, b, top, sum, partTop, partSum *float32, n int)
+
+//go:noescape
+func greatestAVX2(top, x *float32, n int)
+
+//go:noescape
+func weightsAVX2(dst *float32, sums *[lanes]float32, x *float32, n int, top, inverse, least float32)

@@ -105,7 +105,7 @@ func (e *Executor) Vocab() int { return e.vocab }
 // request is finished.
 func (e *Executor) Begin(id sched.RequestID, p *sample.Params, prompt []int32) {
 	invariant.Check(e.known[id] == nil, "request %s begins once", id)
-	r := &request{params: p, prompt: prompt, scored: 1, sampler: sample.New(p, e.vocab, prompt)}
+	r := &request{params: p, prompt: prompt, scored: 1, sampler: sample.New(p, e.vocab, prompt, e.cfg.Device.Logits())}
 	r.tables = make([][]int32, len(e.cfg.Model.CacheGroups))
 	for g := range r.tables {
 		r.tables[g] = make([]int32, 0, e.cfg.Model.MaxModelLen/e.cfg.BlockSize+1)

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/quire-ai/quire/internal/cpu"
 	"github.com/quire-ai/quire/internal/invariant"
 )
 
@@ -35,7 +36,9 @@ type Sampler struct {
 	allowed []int32  // sorted, without repeats; nil allows all
 	seen    counts
 
-	edits   []edit // of the row in hand
+	work    cpu.Logits
+	row     row    // in hand
+	edits   []edit // of it
 	compact []float32
 	picker  picker
 	items   []item // for Token.Top
@@ -52,13 +55,15 @@ type edit struct {
 	raw float32
 }
 
-var masked = float32(math.Inf(-1))
+// masked is the logit of a token that must not be chosen: finite, like all others.
+const masked = -math.MaxFloat32
 
-// New returns the sampler of a request with the given prompt. The parameters must be valid for vocab.
-func New(p *Params, vocab int, prompt []int32) *Sampler {
+// New returns the sampler of a request with the given prompt. The parameters must be valid for vocab. What it chooses
+// does not depend on work, but for the time it takes.
+func New(p *Params, vocab int, prompt []int32, work cpu.Logits) *Sampler {
 	err := p.Validate(vocab)
 	invariant.Check(err == nil, "sampling parameters were validated: %v", err)
-	s := &Sampler{params: p, vocab: vocab, prompt: len(prompt)}
+	s := &Sampler{params: p, vocab: vocab, prompt: len(prompt), work: work}
 	for _, id := range slices.Sorted(maps.Keys(p.LogitBias)) {
 		s.bias = append(s.bias, biased{id, max(-100, min(100, p.LogitBias[id]))})
 	}
@@ -84,24 +89,21 @@ func (s *Sampler) Sample(logits []float32, position int) (Token, error) {
 			position, len(logits), s.prompt, len(s.outputs), s.vocab)
 	}
 	s.rewind(position - s.prompt)
-	best, err := largest(logits)
+	best, err := s.row.reset(logits, s.work)
 	if err != nil {
 		return Token{}, fmt.Errorf("sample position %d: %w", position, err)
 	}
 	raw := best
 	s.editRow(logits)
-	row := s.candidates(logits)
 	if len(s.edits) > 0 || s.allowed != nil {
-		best = item{value: masked}
-		for i, value := range row {
-			if value > best.value {
-				best = item{int32(i), value}
-			}
+		if best, err = s.row.reset(s.candidates(logits), s.work); err != nil {
+			s.restore(logits)
+			return Token{}, fmt.Errorf("sample position %d, edited: %w", position, err)
 		}
 	}
 	chosen := best.index
 	if best.value != masked && !s.params.greedy() {
-		chosen = s.picker.pick(row, best, s.params, Uniform(s.params.Seed, position))
+		chosen = s.picker.pick(&s.row, s.work, best, s.params, Uniform(s.params.Seed, position))
 	}
 	s.restore(logits)
 	if best.value == masked {
@@ -123,25 +125,11 @@ func (s *Sampler) Sample(logits []float32, position int) (Token, error) {
 // Score returns the token id with its log probability and rank in a row of logits, and the most probable tokens as
 // PromptLogprobs asks: what the model thought of a token of the prompt.
 func (s *Sampler) Score(logits []float32, id int32) (Token, error) {
-	best, err := largest(logits)
+	best, err := s.row.reset(logits, s.work)
 	if err != nil {
 		return Token{}, fmt.Errorf("score prompt token %d: %w", id, err)
 	}
 	return s.score(logits, best, id, s.params.PromptLogprobs), nil
-}
-
-// largest returns the first of the largest logits, or an error that names one which is not a finite number.
-func largest(logits []float32) (item, error) {
-	best := item{0, logits[0]}
-	for i, value := range logits {
-		if value-value != 0 {
-			return item{}, fmt.Errorf("logit of token %d is %v", i, value)
-		}
-		if value > best.value {
-			best = item{int32(i), value}
-		}
-	}
-	return best, nil
 }
 
 // score fills in log probabilities from raw logits, as log softmax in float64 over the ids in order.
@@ -158,7 +146,7 @@ func (s *Sampler) score(logits []float32, best item, id int32, top int) Token {
 	logprob := func(value float32) float32 { return float32(float64(value) - float64(best.value) - normaliser) }
 	t := Token{ID: id, Logprob: logprob(own), Rank: rank}
 	if top > 0 {
-		s.items = topK(s.items[:0], logits, top)
+		s.items = topK(s.items[:0], &s.row, top)
 		t.Top = make([]TokenLogprob, len(s.items))
 		for i, it := range s.items {
 			t.Top[i] = TokenLogprob{it.index, logprob(it.value)}

@@ -27,6 +27,8 @@ func generate() map[string][]byte {
 		"blocks_avx2_amd64.s":     blocksAVX2(),
 		"floats_avx2_amd64.s":     floats(avx2),
 		"rows_avx2_amd64.s":       rows(avx2),
+		"logits_avx2_amd64.s":     logits(avx2),
+		"logits_avx512_amd64.s":   logits(avx512),
 		"softmax_avx2_amd64.s":    softmax(avx2),
 		"quantize_avx2_amd64.s":   quantize(avx2),
 		"peak_amx_amd64.s":        peakAMX(),

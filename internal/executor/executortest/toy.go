@@ -13,6 +13,7 @@ import (
 	"sync"
 	"unsafe"
 
+	"github.com/quire-ai/quire/internal/cpu"
 	"github.com/quire-ai/quire/internal/invariant"
 	"github.com/quire-ai/quire/internal/sample"
 	"github.com/quire-ai/quire/kv"
@@ -85,7 +86,7 @@ func (t *Toy) Begin(id sched.RequestID, p *sample.Params, prompt []int32) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	invariant.Check(t.requests[id] == nil, "request %s begins once", id)
-	t.requests[id] = &request{prompt: prompt, params: p, scored: 1, sampler: sample.New(p, t.options.Vocab, prompt)}
+	t.requests[id] = &request{prompt: prompt, params: p, scored: 1, sampler: sample.New(p, t.options.Vocab, prompt, cpu.LogitsAt(cpu.Generic))}
 }
 
 // Remembered returns how many requests the Toy keeps state of.
