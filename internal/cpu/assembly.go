@@ -75,29 +75,42 @@ func (a *assembly) gemmBlocks(dst []float32, stride int, p panels, x tiles, cols
 		a.gemmTiles(&c, dst, p, x)
 		return
 	}
-	// A panel is multiplied with all tiles while the next one is fetched into the second level's cache, half of it beside
-	// each of the first two tiles.
-	c.halved = 1
 	whole := x.part(0, x.rows/tileRows*tileRows)
 	rest := x.part(whole.rows, x.rows-whole.rows)
-	if rest.rows > 0 {
+	if rest.rows > 0 && a.amx[p.layout.kind] == nil {
 		c.panels = 1
+		for i := range p.count {
+			a.gemmPanel(&c, dst[i*lanes:], p.part(i, 1), whole, rest)
+		}
+		return
 	}
-	for i := 0; i < p.count; i += int(c.panels) {
-		at, panel := dst[i*lanes:], p.part(i, int(c.panels))
-		if !p.near {
-			c.ahead = uintptr(p.numbersStep)
-		}
-		a.gemmTiles(&c, at, panel, whole)
-		if rest.rows == 0 {
-			continue
-		}
-		c.ahead += c.ahead / 2
-		if whole.rows > tileRows {
-			c.ahead = 0
-		}
-		a.gemmTiles(&c, at[whole.rows*stride:], panel, rest)
+	// With AMX a call costs as much as a panel of few columns, so the rest comes after all panels.
+	if !p.near {
+		c.ahead = uintptr(p.numbersStep)
 	}
+	if whole.rows > tileRows {
+		c.halved = 1
+	}
+	a.gemmTiles(&c, dst, p, whole)
+	if rest.rows > 0 {
+		c.ahead = 0
+		a.gemmTiles(&c, dst[whole.rows*stride:], p, rest)
+	}
+}
+
+// gemmPanel multiplies a panel with all tiles while the next one is fetched into the second level's cache, half of it
+// beside each of the first two tiles.
+func (a *assembly) gemmPanel(c *blockCall, dst []float32, p panels, whole, rest tiles) {
+	c.halved, c.ahead = 1, 0
+	if !p.near {
+		c.ahead = uintptr(p.numbersStep)
+	}
+	a.gemmTiles(c, dst, p, whole)
+	c.ahead += c.ahead / 2
+	if whole.rows > tileRows {
+		c.ahead = 0
+	}
+	a.gemmTiles(c, dst[whole.rows*int(c.stride)/4:], p, rest)
 }
 
 // gemmTiles multiplies panels with whole tiles, or with one that is not; c says how the panels lie.
