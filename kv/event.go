@@ -2,6 +2,7 @@ package kv
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -28,16 +29,28 @@ func (k EventKind) String() string {
 	return fmt.Sprintf("EventKind(%d)", uint8(k))
 }
 
-// Event tells a router what the prefix cache gained or lost. It is a value: nobody changes it afterwards.
+// Medium is where a block lies.
+type Medium uint8
+
+// The media.
+const (
+	InPool Medium = iota
+	InRAM         // host memory behind the pool
+)
+
+// Event tells a router what a cache gained or lost. It is a value: nobody changes it afterwards.
 type Event struct {
-	Kind      EventKind
-	Group     int     // cache group
-	Hashes    []Hash  // of the blocks, in order; one for BlockRemoved, none for AllBlocksCleared
-	Parent    Hash    // BlockStored: hash before the first block, when HasParent
-	HasParent bool    // BlockStored: false if the first block begins the sequence
-	Tokens    []int32 // BlockStored: the tokens of the blocks
-	LoRA      string  // BlockStored: adapter name, empty for none
-	Salt      string  // BlockStored: cache salt if the first block begins the sequence, else empty
+	Kind   EventKind
+	Medium Medium
+	Group  int    // cache group
+	Hashes []Hash // of the blocks, in order; one for BlockRemoved, none for AllBlocksCleared
+
+	// Of BlockStored in the pool. What lies elsewhere was in the pool before, and is known by its hash.
+	Parent    Hash    // hash before the first block, when HasParent
+	HasParent bool    // false if the first block begins the sequence
+	Tokens    []int32 // of the blocks
+	LoRA      string  // adapter name, empty for none
+	Salt      string  // cache salt if the first block begins the sequence, else empty
 }
 
 // String renders the event on one line.
@@ -68,7 +81,7 @@ type Eviction struct {
 func (c *Cache) Events() []Event { return c.events }
 
 // DropEvents forgets the first n events.
-func (c *Cache) DropEvents(n int) { c.events = append(c.events[:0], c.events[n:]...) }
+func (c *Cache) DropEvents(n int) { c.events = slices.Delete(c.events, 0, n) }
 
 // Evictions returns the evictions recorded so far, oldest first: a view, valid until the next change. Blocks of adapters
 // and tainted ones are not among them.
@@ -92,22 +105,21 @@ func (c *Cache) dropped(b BlockID) {
 	c.events = append(c.events, Event{Kind: BlockRemoved, Group: int(x.group), Hashes: []Hash{x.hash}})
 }
 
-// stored records that the table's blocks from first to end−1 are registered now. Null blocks among them hold nothing.
+// stored records that the table's blocks from first to end−1 are registered now. Null blocks, left of a window, hold nothing.
 func (c *Cache) stored(g int, chain *Chain, blocks []BlockID, first, end int, tokens []int32) {
+	for first < end && blocks[first] == nullBlock {
+		first++
+	}
+	if first == end {
+		return
+	}
 	bs := c.cfg.BlockSize
 	e := Event{
 		Kind:   BlockStored,
 		Group:  g,
-		Tokens: append([]int32(nil), tokens[first*bs:end*bs]...),
+		Hashes: slices.Clone(chain.Hashes[first:end]),
+		Tokens: slices.Clone(tokens[first*bs : end*bs]),
 		LoRA:   chain.LoRA,
-	}
-	for i := first; i < end; i++ {
-		if blocks[i] != nullBlock {
-			e.Hashes = append(e.Hashes, chain.Hashes[i])
-		}
-	}
-	if len(e.Hashes) == 0 {
-		return
 	}
 	if first > 0 {
 		e.Parent, e.HasParent = chain.Hashes[first-1], true

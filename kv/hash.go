@@ -12,6 +12,9 @@ type Hash [sha256.Size]byte
 // String returns the first eight bytes in hexadecimal: enough to tell blocks apart in a transcript.
 func (h Hash) String() string { return hex.EncodeToString(h[:8]) }
 
+// Wire returns the last eight bytes as a number, big-endian: what vLLM's KV events call the block.
+func (h *Hash) Wire() uint64 { return binary.BigEndian.Uint64(h[len(h)-8:]) }
+
 // RootHash returns the parent of first blocks: sha256(CBOR(seed)), seed as a text string. vLLM's NONE_HASH under
 // PYTHONHASHSEED=seed. Replicas that share a store must agree on the seed.
 func RootHash(seed string) Hash {

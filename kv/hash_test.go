@@ -32,6 +32,16 @@ func TestChainVectors(t *testing.T) {
 	}
 }
 
+// TestWire holds the number of block 0 of the vectors, as vLLM's events have it.
+func TestWire(t *testing.T) {
+	h := Hasher{Root: RootHash("0")}
+	var c Chain
+	c.Extend(&h, []int32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}, 16)
+	if got := c.Hashes[0].Wire(); got != 12687895063098490012 {
+		t.Errorf("Wire() = %d; want 12687895063098490012", got)
+	}
+}
+
 func TestChainExtendIsIncremental(t *testing.T) {
 	tokens := []int32{0, 23, 24, 255, 256, 65535, 65536, 151935, 7, 8}
 	h := Hasher{Root: RootHash("0")}

@@ -83,6 +83,16 @@ func (p *Pool) Refs(b BlockID) int { return int(p.blocks[b].refs) }
 // Hash returns the hash under which b is registered, and whether it is.
 func (p *Pool) Hash(b BlockID) (Hash, bool) { return p.blocks[b].hash, p.blocks[b].hashed }
 
+// AppendHashes appends the hash of each registered key to dst: of every group and adapter, in no order.
+func (p *Pool) AppendHashes(dst []Hash) []Hash {
+	for _, b := range p.index.slots {
+		if b != nullBlock {
+			dst = append(dst, p.blocks[b].hash)
+		}
+	}
+	return dst
+}
+
 // AppendFree appends the first n ids of the free queue to dst: the blocks that will be handed out next.
 func (p *Pool) AppendFree(dst []BlockID, n int) []BlockID {
 	for b := p.blocks[nullBlock].next; b != nullBlock && n > 0; b = p.blocks[b].next {

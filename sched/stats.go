@@ -155,21 +155,21 @@ func (s *Scheduler) CommonPrefixBlocks() []int {
 	return common
 }
 
-// TakeEvents returns the KV events of the steps that have retired and forgets them. A block is announced only once the
-// step that computes it is done.
-func (s *Scheduler) TakeEvents() []kv.Event {
+// AppendEvents appends the KV events of the steps that have retired to dst and forgets them. A block is announced only once
+// the step that computes it is done.
+func (s *Scheduler) AppendEvents(dst []kv.Event) []kv.Event {
 	n := len(s.cache.Events())
 	if len(s.inFlight) > 0 {
 		n = min(n, max(0, int(s.inFlight[0].eventsBefore-s.eventsTaken)))
 	}
-	taken := append([]kv.Event(nil), s.cache.Events()[:n]...)
+	dst = append(dst, s.cache.Events()[:n]...)
 	s.cache.DropEvents(n)
 	s.eventsTaken += uint64(n)
-	return taken
+	return dst
 }
 
-// PendingEvents returns the KV events that TakeEvents holds back, those of steps in flight: a view, valid until the next
-// call of Apply, Schedule or TakeEvents.
+// PendingEvents returns the KV events that AppendEvents holds back, those of steps in flight: a view, valid until the next
+// call of Apply, Schedule or AppendEvents.
 func (s *Scheduler) PendingEvents() []kv.Event {
 	return s.cache.Events()
 }

@@ -62,6 +62,7 @@ type Config struct {
 	RAM       *ram.Cache   // nil for none
 	Stores    []Store      // nearest first
 	BlockSize int          // tokens
+	Events    bool         // keep what the ram tier gains and loses for AppendEvents
 	// BufferBytes is the memory for chunks on their way to each store; 0 means 64 MiB.
 	BufferBytes int
 	// Log may be nil.
@@ -130,6 +131,9 @@ func New(cfg Config) (*Chain, error) {
 		t.start(ctx, &c.workers)
 	}
 	if c.ram != nil {
+		if cfg.Events {
+			c.ram.RecordEvents()
+		}
 		c.workers.Go(c.copy)
 	}
 	return c, nil
@@ -339,6 +343,15 @@ func (c *Chain) Done(dst []sched.LoadDone) []sched.LoadDone {
 	clear(c.done)
 	c.done = c.done[:0]
 	return dst
+}
+
+// AppendEvents appends what the ram tier gained and lost since it was called last. Stores tell nothing: what others may remove
+// without a word cannot be vouched for (docs/decisions/0111-shared-store-not-announced.md).
+func (c *Chain) AppendEvents(dst []kv.Event) []kv.Event {
+	if c.ram == nil {
+		return dst
+	}
+	return c.ram.AppendEvents(dst)
 }
 
 // Filled offers what a step completed to the stores.

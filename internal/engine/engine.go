@@ -13,6 +13,7 @@ import (
 
 	"github.com/quire-ai/quire/internal/record"
 	"github.com/quire-ai/quire/internal/sample"
+	"github.com/quire-ai/quire/kv"
 	"github.com/quire-ai/quire/sched"
 )
 
@@ -42,6 +43,8 @@ type Connector interface {
 	Filled(filled []sched.Filled)
 	// Computed tells how long a step took that computed so many tokens.
 	Computed(tokens int, d time.Duration)
+	// AppendEvents appends what memory behind the pool gained and lost since it was called last.
+	AppendEvents(dst []kv.Event) []kv.Event
 	Close() error
 }
 
@@ -128,6 +131,7 @@ func New(cfg Config, ex Executor) *Engine {
 	if cfg.Connector != nil {
 		cfg.Sched.Connector = cfg.Connector
 	}
+	cfg.Sched.KVEvents = cfg.Observer.KVEvents != nil
 	e := &Engine{
 		cfg: cfg.withDefaults(), exec: ex, sched: record.New(cfg.Sched, cfg.Record), start: time.Now(),
 		wake: make(chan struct{}, 1), busy: make(chan struct{}, 1), done: make(chan struct{}),
@@ -310,6 +314,13 @@ func (e *Engine) ResetPrefixCache(ctx context.Context, preemptRunning bool) erro
 		return err
 	}
 	return failed
+}
+
+// CachedBlocks returns the hashes under which the pool holds blocks, in no order.
+func (e *Engine) CachedBlocks(ctx context.Context) ([]kv.Hash, error) {
+	var hashes []kv.Hash
+	err := e.call(ctx, func() { hashes = e.sched.Pool().AppendHashes(nil) })
+	return hashes, err
 }
 
 // Drain refuses new requests and waits until every accepted one has ended. If ctx ends first it returns its error, and the

@@ -7,6 +7,7 @@ import (
 
 	"github.com/quire-ai/quire/internal/invariant"
 	"github.com/quire-ai/quire/internal/sample"
+	"github.com/quire-ai/quire/kv"
 	"github.com/quire-ai/quire/sched"
 )
 
@@ -18,6 +19,7 @@ type loop struct {
 	ids      []int32        // backs the token lists in step
 	touched  []*Handle      // of the step in hand, in plan order
 	loads    []sched.LoadDone
+	events   []kv.Event
 	now      time.Time
 	observer Observer
 
@@ -78,6 +80,7 @@ func (l *loop) turn() bool {
 	l.deliver()
 	l.transfer(plan)
 	if plan.Idle() {
+		l.announce()
 		if len(plan.Finished) > 0 {
 			_, err := l.e.exec.Execute(plan) // it has only to forget
 			invariant.Check(err == nil, "executor forgets finished requests: %v", err)
@@ -193,9 +196,27 @@ func (l *loop) execute(plan *sched.Plan) {
 	}
 	e.status.stepped(l, &info)
 	l.deliver()
+	l.announce()
 	if l.observer.Step != nil {
 		l.observer.Step(info)
 	}
+}
+
+// announce reports what the caches gained and lost since it was called last: first what memory behind the pool got, so that a
+// block on its way there is at no moment said to be nowhere.
+func (l *loop) announce() {
+	if l.observer.KVEvents == nil {
+		return
+	}
+	l.events = l.events[:0]
+	if c := l.e.cfg.Connector; c != nil {
+		l.events = c.AppendEvents(l.events)
+	}
+	l.events = l.e.sched.AppendEvents(l.events)
+	if len(l.events) > 0 {
+		l.observer.KVEvents(l.events)
+	}
+	clear(l.events)
 }
 
 // planned notes that a request is part of the step in hand.

@@ -3,6 +3,7 @@ package engine
 import (
 	"time"
 
+	"github.com/quire-ai/quire/kv"
 	"github.com/quire-ai/quire/sched"
 )
 
@@ -19,6 +20,9 @@ type Observer struct {
 	NextToken func(time.Duration)
 	// Finished reports the end of each request that Submit accepted, exactly once.
 	Finished func(FinishInfo)
+	// KVEvents reports what the prefix cache, and memory behind it, gained and lost by a step that has ended; not called when
+	// that is nothing. The slice is the loop's and used again, what the events hold is not. Without it none are recorded.
+	KVEvents func([]kv.Event)
 }
 
 // FirstTokenInfo describes how a request came to its first token.

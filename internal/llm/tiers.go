@@ -53,6 +53,7 @@ func openTiers(o Options, ex *executor.Executor, f *gguf.File) (*connector.Chain
 	}
 	cfg := connector.Config{
 		Memory: ex.KV(), Format: chunk.Format{Blocks: 1, BlockBytes: ex.KV().BlockBytes()}, BlockSize: s.BlockSize, Log: o.Log,
+		Events: o.Engine.Observer.KVEvents != nil,
 	}
 	var err error
 	if o.Tiers.Disk != "" || o.Tiers.Valkey != "" {

@@ -89,7 +89,7 @@ func (l Line) stateFields(s *sched.Scheduler) {
 // eventsField records the KV events since the last update, of steps in flight too: upstream announces a block when it is
 // planned. shown is the number of pending events that the last update recorded; it returns the number now.
 func (l Line) eventsField(s *sched.Scheduler, shown int) int {
-	events := s.TakeEvents()
+	events := s.AppendEvents(nil)
 	pending := s.PendingEvents()
 	var rows []row
 	for _, e := range append(events, pending...)[shown:] {

@@ -98,7 +98,7 @@ func (p *play) command(name string, a *arguments) error {
 	case "free":
 		fmt.Fprintf(&p.out, "%d free %v\n", p.s.Pool().Free(), p.s.Pool().AppendFree([]kv.BlockID{}, a.num("n", 6)))
 	case "events":
-		for _, e := range p.s.TakeEvents() {
+		for _, e := range p.s.AppendEvents(nil) {
 			fmt.Fprintln(&p.out, e)
 		}
 	case "stats":

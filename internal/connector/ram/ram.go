@@ -33,6 +33,8 @@ type Cache struct {
 	evicted uint64
 	stored  uint64
 	pinned  int // blocks
+	record  bool
+	events  []kv.Event
 }
 
 type slot struct {
@@ -57,6 +59,33 @@ func New(sizeBytes int64, blockBytes int) (*Cache, error) {
 // Close frees the memory. Nobody may hold a pin.
 func (c *Cache) Close() error { return cpu.Free(c.memory) }
 
+// RecordEvents has the cache keep what it gains and loses for AppendEvents. It is called before all else.
+func (c *Cache) RecordEvents() { c.record = true }
+
+// AppendEvents appends what the cache gained and lost since it was called last.
+func (c *Cache) AppendEvents(dst []kv.Event) []kv.Event {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	dst = append(dst, c.events...)
+	clear(c.events)
+	c.events = c.events[:0]
+	return dst
+}
+
+// note keeps an event, if anybody wants to know.
+func (c *Cache) note(kind kv.EventKind, h kv.Hash) {
+	if c.record {
+		c.events = append(c.events, kv.Event{Kind: kind, Medium: kv.InRAM, Hashes: []kv.Hash{h}})
+	}
+}
+
+// forget takes an unpinned block out of the index and the queue.
+func (c *Cache) forget(s Slot) {
+	c.unlink(s)
+	delete(c.index, c.slots[s].hash)
+	c.note(kv.BlockRemoved, c.slots[s].hash)
+}
+
 // Has tells whether the block of the hash is there.
 func (c *Cache) Has(h *kv.Hash) bool {
 	c.mu.Lock()
@@ -78,6 +107,7 @@ func (c *Cache) Put(h *kv.Hash, block []byte) {
 	c.slots[s].hash = *h
 	c.index[*h] = s
 	c.stored++
+	c.note(kv.BlockStored, *h)
 	c.unpin(s)
 }
 
@@ -101,8 +131,7 @@ func (c *Cache) reserve(h *kv.Hash) (Slot, bool) {
 		if s = c.slots[sentinel].next; s == sentinel {
 			return 0, false
 		}
-		c.unlink(s)
-		delete(c.index, c.slots[s].hash)
+		c.forget(s)
 		c.evicted++
 	}
 	c.slots[s].pins = 1
@@ -147,8 +176,7 @@ func (c *Cache) Clear() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for s := c.slots[sentinel].next; s != sentinel; s = c.slots[sentinel].next {
-		c.unlink(s)
-		delete(c.index, c.slots[s].hash)
+		c.forget(s)
 		c.vacant = append(c.vacant, s)
 	}
 }
