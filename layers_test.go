@@ -50,6 +50,10 @@ const layers = `
 	connector, connector/chunk < connector/disk, connector/valkey;
 	connector/valkey/valkeytest;
 
+	# What routers are told.
+	zmtp < zmtp/zmtptest;
+	kv, zmtp < kvevent;
+
 	# Around the core: one owner, thin shells.
 	sched < record < cmd/quire;
 	sched, sample, tokenizer, invariant, record < engine;
@@ -60,8 +64,8 @@ const layers = `
 
 	# Speaking to people and programs.
 	openai;
-	engine, connector < metric;
-	engine < config;
+	engine, connector, kvevent < metric;
+	engine, zmtp < config;
 	openai, llm, metric, config < server;
 	openai, server < bench;
 	bench, server, sched, tokenizer, record < bench/pressure;
