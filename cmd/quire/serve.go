@@ -22,6 +22,7 @@ import (
 	"github.com/quire-ai/quire/internal/config"
 	"github.com/quire-ai/quire/internal/connector"
 	"github.com/quire-ai/quire/internal/engine"
+	"github.com/quire-ai/quire/internal/kvevent"
 	"github.com/quire-ai/quire/internal/llm"
 	"github.com/quire-ai/quire/internal/metric"
 	"github.com/quire-ai/quire/internal/sample"
@@ -76,13 +77,20 @@ func (cmd *serveCmd) Run(ctx context.Context, c *console) error {
 	if err != nil {
 		return err
 	}
-	m, err := llm.Load(ctx, *options)
+	events, err := cmd.openEvents(log)
 	if err != nil {
 		return errors.Join(err, record())
 	}
+	if events != nil {
+		options.Engine.Observer.KVEvents = events.Publish
+	}
+	m, err := llm.Load(ctx, *options)
+	if err != nil {
+		return errors.Join(err, record(), closeEvents(events))
+	}
 	leaveRoom(m.Plan.Threads)
-	err = cmd.serve(ctx, c.Out, front, reachable(l.Addr()), m, metrics, log)
-	return errors.Join(err, m.Close(), record())
+	err = cmd.serve(ctx, c.Out, front, l.Addr(), m, metrics, events, log)
+	return errors.Join(err, m.Close(), record(), closeEvents(events))
 }
 
 // chooseModel settles which model is meant.
@@ -162,7 +170,8 @@ func (cmd *serveCmd) record(o *llm.Options) (end func() error, err error) {
 
 // serve tells where the model is served, and serves it.
 func (cmd *serveCmd) serve(
-	ctx context.Context, out io.Writer, front *server.Front, address string, m *llm.Model, metrics *metric.Metrics, log *slog.Logger,
+	ctx context.Context, out io.Writer, front *server.Front, addr net.Addr, m *llm.Model, metrics *metric.Metrics,
+	events *kvevent.Stream, log *slog.Logger,
 ) error {
 	names := cmd.Model.ServedModelName
 	if len(names) == 0 {
@@ -172,8 +181,13 @@ func (cmd *serveCmd) serve(
 	if m.Tiers != nil {
 		tiers = m.Tiers.Stats
 	}
+	var eventStats func() kvevent.Stats
+	if events != nil {
+		eventStats = events.Stats
+		beginEvents(events, cmd.Events.Events(), addr, names[0], log)
+	}
 	metrics.Describe(metric.Options{
-		Engine: m.Engine, Tiers: tiers, Model: names[0], MaxModelLen: m.MaxModelLen,
+		Engine: m.Engine, Tiers: tiers, Events: eventStats, Model: names[0], MaxModelLen: m.MaxModelLen,
 		Cache: metric.CacheInfo{
 			BlockSize: m.Plan.BlockSize, Blocks: m.Plan.Blocks, DType: "float16", PrefixCaching: cmd.Cache.EnablePrefixCaching,
 		},
@@ -188,9 +202,9 @@ func (cmd *serveCmd) serve(
 		Seed: cmd.Model.Seed, LogRequests: cmd.Log.EnableLogRequests,
 		Version: version(), Metrics: metrics, Log: log,
 	})
-	url := "http://" + address
+	url := "http://" + reachable(addr)
 	if cmd.HTTP.SSLCertfile != "" {
-		url = "https://" + address
+		url = "https://" + reachable(addr)
 	}
 	fmt.Fprint(out, readyText(url, names[0], m.Plan, len(cmd.HTTP.APIKey) > 0))
 	return front.Serve(ctx, s, time.Duration(cmd.HTTP.ShutdownTimeout))

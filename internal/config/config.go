@@ -14,6 +14,7 @@ type Serve struct {
 	HTTP      HTTP      `embed:"" group:"Server"`
 	Scheduler Scheduler `embed:"" group:"Scheduler"`
 	Cache     Cache     `embed:"" group:"KV cache"`
+	Events    KVEvents  `embed:"" group:"KV events"`
 	CPU       CPU       `embed:"" group:"CPU"`
 	Log       Log       `embed:"" group:"Logs"`
 }
@@ -57,7 +58,7 @@ type HTTP struct {
 	// 0 ends them at once.
 	ShutdownTimeout Seconds `default:"25s" help:"Time that running requests have after SIGTERM; a second signal ends them."`
 	// They are for whoever runs the server: --api-key guards them too.
-	DevEndpoints bool `help:"Offer /pause, /resume and /is_paused."`
+	DevEndpoints bool `help:"Offer /pause, /resume, /is_paused and /kv_cache/blocks."`
 	// Above 0.
 	StallTimeout Seconds `default:"30s" help:"Time without progress, with work waiting, until /health answers 503."`
 }

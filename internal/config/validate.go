@@ -66,7 +66,7 @@ func (c *Serve) Validate() error {
 			fault("--api-key must not be empty: leave it out to serve without one")
 		}
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, c.Events.validate(c.Cache.EnablePrefixCaching))...)
 }
 
 // Exposed reports whether the server can be reached from other machines without a key.

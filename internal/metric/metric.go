@@ -16,6 +16,7 @@ import (
 
 	"github.com/quire-ai/quire/internal/connector"
 	"github.com/quire-ai/quire/internal/engine"
+	"github.com/quire-ai/quire/internal/kvevent"
 	"github.com/quire-ai/quire/sched"
 )
 
@@ -32,6 +33,7 @@ type Options struct {
 	MaxModelLen int    // bounds the buckets of token counts
 	Cache       CacheInfo
 	Tiers       func() []connector.TierStats // of the tiers behind the KV cache; nil if there are none
+	Events      func() kvevent.Stats         // of the stream of KV events; nil if there is none
 }
 
 // CacheInfo is the shape of the KV cache, shown as labels.
@@ -96,7 +98,7 @@ func (m *Metrics) Describe(o Options) {
 	info := o.Cache
 	b.gauges("vllm:cache_config_info").WithLabelValues(strconv.Itoa(info.BlockSize), strconv.Itoa(info.Blocks), "0", info.DType,
 		strconv.FormatBool(info.PrefixCaching)).Set(1)
-	b.registry.MustRegister(b.liveMetrics(o.Engine), b.tierMetrics(o.Tiers), newProcess())
+	b.registry.MustRegister(b.liveMetrics(o.Engine), b.tierMetrics(o.Tiers), b.eventMetrics(o.Events), newProcess())
 	b.checkComplete()
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/quire-ai/quire/internal/connector"
 	"github.com/quire-ai/quire/internal/engine"
+	"github.com/quire-ai/quire/internal/kvevent"
 	"github.com/quire-ai/quire/sched"
 )
 
@@ -56,7 +57,8 @@ func scrape(t *testing.T, m *Metrics, family string) []string {
 	if _, err := parser.TextToMetricFamilies(strings.NewReader(rec.Body.String())); err != nil {
 		t.Fatalf("the page is not Prometheus text: %v", err)
 	}
-	shared := strings.NewReplacer(`{engine="0",model_name="m"}`, "", `engine="0",`, "", `,model_name="m"`, "", `model_name="m",`, "")
+	shared := strings.NewReplacer(`{engine="0",model_name="m"}`, "",
+		`engine="0",`, "", `,engine="0"`, "", `,model_name="m"`, "", `model_name="m",`, "")
 	var lines []string
 	for line := range strings.Lines(rec.Body.String()) {
 		if strings.HasPrefix(line, family) {
@@ -235,5 +237,25 @@ func TestTiers(t *testing.T) {
 	m.Describe(Options{Engine: still{status: engine.OK}, Model: "m", MaxModelLen: 100})
 	if got := scrape(t, m, "quire_kv_tier_blocks"); len(got) != 0 {
 		t.Errorf("without tiers: %v", got)
+	}
+}
+
+// TestEvents: a stream of KV events has its series; without one there are none.
+func TestEvents(t *testing.T) {
+	m := New()
+	m.Describe(Options{Engine: still{}, Model: "m", MaxModelLen: 100, Events: func() kvevent.Stats {
+		return kvevent.Stats{Published: 9, Blocks: 8, Subscribers: 7, Behind: 6, Dropped: 5, Overflows: 4, Replayed: 3, Snapshots: 2}
+	}})
+	want := []string{
+		"quire_kv_events_blocks 8", "quire_kv_events_dropped_total 5", "quire_kv_events_overflows_total 4",
+		"quire_kv_events_published_total 9", `quire_kv_events_replays_total{answer="ring"} 3`,
+		`quire_kv_events_replays_total{answer="snapshot"} 2`, `quire_kv_events_subscribers{state="behind"} 6`,
+		`quire_kv_events_subscribers{state="current"} 7`,
+	}
+	if diff := cmp.Diff(want, scrape(t, m, "quire_kv_events")); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	if lines := scrape(t, newMetrics(still{}), "quire_kv_events"); len(lines) > 0 {
+		t.Errorf("without a stream: %q", lines)
 	}
 }

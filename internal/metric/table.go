@@ -46,7 +46,9 @@ func requestBuckets() buckets {
 func tokenBuckets() buckets { return buckets{upTo125: true} }
 
 // table lists every metric, in the order of the manual.
-func table() []spec { return slices.Concat(engineTable(), requestTable(), ownTable(), tierTable()) }
+func table() []spec {
+	return slices.Concat(engineTable(), requestTable(), ownTable(), tierTable(), eventTable())
+}
 
 // engineTable is the state of the engine, and what it has counted.
 func engineTable() []spec {
@@ -218,6 +220,33 @@ func tierTable() []spec {
 		{
 			name: "quire_kv_tier_breaker_open", kind: gauge, unit: "0 or 1", labels: tier,
 			help: "1 while a tier is set aside after failures in a row.",
+		},
+	}
+}
+
+// eventTable lists the metrics of the stream of KV events.
+func eventTable() []spec {
+	return []spec{
+		{
+			name: "quire_kv_events_published_total", kind: counter, unit: "batches",
+			help: "Batches of KV events published: one a step that changed something.",
+		},
+		{name: "quire_kv_events_blocks", kind: gauge, unit: "blocks", help: "Blocks that a reader of the events knows."},
+		{
+			name: "quire_kv_events_subscribers", kind: gauge, unit: "subscribers", labels: []string{"state"},
+			help: "Subscribers that keep up (current), and that lost batches and have not caught up since (behind).",
+		},
+		{
+			name: "quire_kv_events_dropped_total", kind: counter, unit: "batches",
+			help: "Batches that subscribers lost because they lagged too far, summed over subscribers. They may ask for a replay.",
+		},
+		{
+			name: "quire_kv_events_overflows_total", kind: counter, unit: "steps",
+			help: "Steps whose events found the queue full: all readers were told to forget all blocks.",
+		},
+		{
+			name: "quire_kv_events_replays_total", kind: counter, unit: "replays", labels: []string{"answer"},
+			help: "Questions for missed batches, answered with these (ring), or with a snapshot because they were gone.",
 		},
 	}
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 
 	"github.com/quire-ai/quire/internal/engine"
@@ -45,6 +46,29 @@ func (s *Server) resume(w http.ResponseWriter, r *http.Request) {
 // isPaused answers GET /is_paused.
 func (s *Server) isPaused(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, append(strconv.AppendBool([]byte(`{"is_paused":`), s.model.Engine.Paused()), '}'))
+}
+
+// cachedBlocks answers GET /kv_cache/blocks: the blocks that the pool holds, by the names that KV events give them, in order.
+// It is for whoever doubts a router's view of this server.
+func (s *Server) cachedBlocks(w http.ResponseWriter, r *http.Request) {
+	hashes, err := s.model.Engine.CachedBlocks(r.Context())
+	if err != nil {
+		writeError(w, apiError(err))
+		return
+	}
+	names := make([]uint64, len(hashes))
+	for i := range hashes {
+		names[i] = hashes[i].Wire()
+	}
+	slices.Sort(names)
+	body := []byte(`{"blocks":[`)
+	for i, name := range names {
+		if i > 0 {
+			body = append(body, ',')
+		}
+		body = strconv.AppendUint(body, name, 10)
+	}
+	writeJSON(w, http.StatusOK, append(body, `]}`...))
 }
 
 // control answers for an operation on the engine: what is now so, or why not.

@@ -30,6 +30,8 @@ func TestControl(t *testing.T) {
 		{"GET", "/is_paused", "k", 200, `{"is_paused":false}`},
 		{"GET", "/health/ready", "", 200, ""},
 		{"GET", "/pause", "k", 405, "use POST"},
+		{"GET", "/kv_cache/blocks", "k", 200, `{"blocks":[]}`},
+		{"GET", "/kv_cache/blocks", "", 401, "Unauthorized"},
 	} {
 		rec := f.do(c.method, c.path, "", "Authorization", "Bearer "+c.key)
 		if rec.Code != c.code || !strings.Contains(rec.Body.String(), c.body) {

@@ -39,6 +39,7 @@ func (s *Server) newRoutes() *http.ServeMux {
 		table["/pause"] = methods{http.MethodPost: s.keyed(s.pause)}
 		table["/resume"] = methods{http.MethodPost: s.keyed(s.resume)}
 		table["/is_paused"] = methods{http.MethodGet: s.keyed(s.isPaused)}
+		table["/kv_cache/blocks"] = methods{http.MethodGet: s.keyed(s.cachedBlocks)}
 	}
 	mux := http.NewServeMux()
 	for path, methods := range table {

@@ -3,6 +3,7 @@
 //
 //	QUIRE_BINARY   the command; it is built when this is not set
 //	QUIRE_PYTHON   Python with the package openai; python3 when not set
+//	QUIRE_ZMQ      Python with zmq and msgpack, as Debian's python3-zmq and python3-msgpack; /usr/bin/python3 when not set
 //	QUIRE_MODEL    what to serve; the default model when not set
 package interop
 
