@@ -59,7 +59,7 @@ func (s *Scheduler) runningPass() {
 	for i := 0; i < len(s.running) && s.budget > 0; {
 		r := s.running[i]
 		n := s.chunk(r)
-		if n <= 0 {
+		if n <= 0 || s.oneAdapterTooMany(r) {
 			i++ // not strictly first come, first served: later ones may use the budget
 			continue
 		}

@@ -74,7 +74,7 @@ func (s *Scheduler) consider(r *request) verdict {
 	if r.stale > 0 {
 		return passOver // its tokens in flight will still be delivered: resuming now could sample a position twice
 	}
-	if r.LoRA != "" && s.cfg.MaxLoRAs > 0 && len(s.loras) >= s.cfg.MaxLoRAs && !s.adapterPlanned(r.LoRA) {
+	if s.oneAdapterTooMany(r) {
 		return passOver
 	}
 	a := allocation{r: r, admission: true}
@@ -188,6 +188,11 @@ func (s *Scheduler) admit(r *request, a allocation) {
 	if r.computed+a.n < len(r.tokens) {
 		r.prefilling = true
 	}
+}
+
+// oneAdapterTooMany tells whether planning r would take more adapters into the step than may be.
+func (s *Scheduler) oneAdapterTooMany(r *request) bool {
+	return r.LoRA != "" && s.cfg.MaxLoRAs > 0 && len(s.loras) >= s.cfg.MaxLoRAs && !s.adapterPlanned(r.LoRA)
 }
 
 // adapterPlanned tells whether a request with the adapter is in the plan.
