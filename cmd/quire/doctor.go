@@ -146,6 +146,9 @@ func (d *diagnosis) advise() {
 	} else if slices.Contains(d.Missing, "avx512_vnni") {
 		add("a processor with AVX-512 VNNI computes prompts about twice as fast as AVX2")
 	}
+	if d.Refused != "" && slices.Contains(d.CPUFlags, "amx_int8") {
+		add("the processor has AMX, which would compute prompts and batches faster, but %s: Linux gives it from 5.16 on", d.Refused)
+	}
 	if d.Quota > 0 && d.Quota < float64(d.Affinity) {
 		add("the control group allows %.3g of %d processors: raise its CPU limit, or make it a whole number", d.Quota, d.Affinity)
 	}

@@ -61,6 +61,8 @@ func TestAdvice(t *testing.T) {
 		{func(*diagnosis) {}, ""},
 		{func(d *diagnosis) { d.Level = "generic" }, "plain Go"},
 		{func(d *diagnosis) { d.Level, d.Missing = "avx2", []string{"avx512_vnni"} }, "twice as fast"},
+		{func(d *diagnosis) { d.Refused = "the processor has no AMX" }, ""},
+		{func(d *diagnosis) { d.Refused, d.CPUFlags = "arch_prctl: invalid argument", []string{"amx_int8"} }, "but arch_prctl: invalid"},
 		{func(d *diagnosis) { d.Quota = 1.5 }, "allows 1.5 of 4 processors"},
 		{func(d *diagnosis) { d.HugePages = "never" }, "huge pages are off"},
 		{func(d *diagnosis) { d.MemoryLimit = 512 << 20 }, "only 536.9 MB of memory is free"},

@@ -93,18 +93,49 @@ func TestVariants(t *testing.T) {
 	}
 }
 
+// types are the formats of weights that have kernels, but F32.
+func types() []tensor.DType {
+	return []tensor.DType{
+		tensor.F16, tensor.BF16, tensor.Q8_0, tensor.Q4_0, tensor.Q4_1, tensor.Q5_0, tensor.Q5_1, tensor.Q4_K, tensor.Q5_K, tensor.Q6_K,
+		tensor.IQ4_NL, tensor.MXFP4,
+	}
+}
+
+// ofType is a tiny model whose rows are whole blocks of every type.
+func ofType(typ tensor.DType) modeltest.Spec {
+	return modeltest.Spec{Type: typ, Hidden: 256, FFN: 512, Heads: 4, KVHeads: 2, HeadDim: 64}
+}
+
+// TestTypesSameBits computes a prompt with every tensor type on every level, in one chunk and in chunks of 17: the logits
+// of every position are the same bits.
+func TestTypesSameBits(t *testing.T) {
+	ids := randomIDs(27) // 16 and 11 rows, or 16 and 1, then 10
+	for _, typ := range types() {
+		path := modeltest.Write(t, ofType(typ))
+		want := newMachine(t, open(t, path), setup{threads: 2}).run(t, ids, 64)
+		for _, level := range cpu.Levels() {
+			for _, chunk := range []int{64, 17} {
+				got := newMachine(t, open(t, path), setup{level: level, threads: 2}).run(t, ids, chunk)
+				for i := range want {
+					if !slices.Equal(got[i], want[i]) {
+						t.Errorf("%v, level %v, chunks of %d: logits of position %d differ", typ, level, chunk, i)
+						break
+					}
+				}
+			}
+		}
+	}
+}
+
 // TestTypes holds every tensor type to the reference on the same weights. What is left is the rounding of activations to
 // 8 bits, so the bound is on the divergence.
 func TestTypes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the reference in float64 takes its time")
 	}
-	for _, typ := range []tensor.DType{
-		tensor.F16, tensor.BF16, tensor.Q8_0, tensor.Q4_0, tensor.Q4_1, tensor.Q5_0, tensor.Q5_1, tensor.Q4_K, tensor.Q5_K, tensor.Q6_K,
-		tensor.IQ4_NL, tensor.MXFP4,
-	} {
+	for _, typ := range types() {
 		t.Run(typ.String(), func(t *testing.T) {
-			f := open(t, modeltest.Write(t, modeltest.Spec{Type: typ, Hidden: 256, FFN: 512, Heads: 4, KVHeads: 2, HeadDim: 64}))
+			f := open(t, modeltest.Write(t, ofType(typ)))
 			ids := randomIDs(24)
 			got, want := newMachine(t, f, setup{level: fastest()}).run(t, ids, 64), newReference(t, f).logits(ids)
 			kl := 0.0
