@@ -184,7 +184,7 @@ func (cmd *serveCmd) serve(
 	var eventStats func() kvevent.Stats
 	if events != nil {
 		eventStats = events.Stats
-		beginEvents(events, cmd.Events.Events(), addr, names[0], log)
+		beginEvents(events, cmd.Events.Events(), addr, m, names[0], log)
 	}
 	metrics.Describe(metric.Options{
 		Engine: m.Engine, Tiers: tiers, Events: eventStats, Model: names[0], MaxModelLen: m.MaxModelLen,

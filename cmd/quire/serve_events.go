@@ -9,6 +9,7 @@ import (
 
 	"github.com/quire-ai/quire/internal/config"
 	"github.com/quire-ai/quire/internal/kvevent"
+	"github.com/quire-ai/quire/internal/llm"
 	"github.com/quire-ai/quire/internal/zmtp"
 )
 
@@ -41,9 +42,9 @@ func (cmd *serveCmd) openEvents(log *slog.Logger) (*kvevent.Stream, error) {
 }
 
 // beginEvents names the stream's topic and publishes its first batch.
-func beginEvents(s *kvevent.Stream, e *config.EventsConfig, addr net.Addr, model string, log *slog.Logger) {
-	topic := cmp.Or(e.Topic, eventTopic(addr, model))
-	s.Begin(topic)
+func beginEvents(s *kvevent.Stream, e *config.EventsConfig, addr net.Addr, m *llm.Model, name string, log *slog.Logger) {
+	topic := cmp.Or(e.Topic, eventTopic(addr, name))
+	s.Begin(topic, m.Engine.CacheGroups())
 	attrs := []any{slog.String("topic", topic), slog.String("endpoint", e.Endpoint)}
 	if a := s.Addr(); a != nil {
 		attrs = append(attrs, slog.String("at", a.String()))

@@ -6,7 +6,9 @@ import (
 	"testing"
 
 	"github.com/quire-ai/quire/internal/engine"
+	"github.com/quire-ai/quire/internal/kvevent"
 	"github.com/quire-ai/quire/internal/sample"
+	"github.com/quire-ai/quire/internal/zmtp"
 	"github.com/quire-ai/quire/sched"
 )
 
@@ -41,30 +43,47 @@ func (x *instant) Execute(p *sched.Plan) ([]sample.Output, error) {
 // server. One iteration is one step.
 func BenchmarkDecodeStep(b *testing.B) {
 	for _, n := range []int{1, 32, 256} {
+		b.Run(fmt.Sprintf("running=%d", n), func(b *testing.B) { decodeSteps(b, n, engine.Observer{}) })
+	}
+}
+
+// The same while KV events are published: each step in sixteen fills a block of every request.
+func BenchmarkDecodeStepWithEvents(b *testing.B) {
+	for _, n := range []int{1, 32, 256} {
 		b.Run(fmt.Sprintf("running=%d", n), func(b *testing.B) {
-			b.ReportAllocs()
-			x := &instant{token: []sample.Token{{ID: 1}}, target: b.N, reached: make(chan struct{})}
-			e := engine.New(engine.Config{
-				Sched: sched.Config{Blocks: 1 << 20, BlockSize: 16, MaxNumSeqs: n, MaxNumBatchedTokens: 4096, MaxModelLen: 1 << 30},
-				Vocab: 64, LogInterval: -1,
-			}, x)
-			ctx, leave := context.WithCancel(b.Context())
-			for i := range n {
-				h, err := e.Submit(ctx, greedy(prompt(i, 16), 0))
-				if err != nil {
-					b.Fatal(err)
-				}
-				go func() {
-					for range h.All(ctx) {
-					}
-				}()
-			}
-			<-x.reached
-			leave()
-			if err := e.Close(); err != nil {
+			s, err := kvevent.Open(kvevent.Config{Endpoint: zmtp.Endpoint{Bind: true, Network: "tcp", Address: "127.0.0.1:0"}})
+			if err != nil {
 				b.Fatal(err)
 			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/token")
+			defer s.Close()
+			s.Begin("kv@127.0.0.1:8000@m", nil)
+			decodeSteps(b, n, engine.Observer{KVEvents: s.Publish})
 		})
 	}
+}
+
+func decodeSteps(b *testing.B, n int, observer engine.Observer) {
+	b.ReportAllocs()
+	x := &instant{token: []sample.Token{{ID: 1}}, target: b.N, reached: make(chan struct{})}
+	e := engine.New(engine.Config{
+		Sched: sched.Config{Blocks: 1 << 20, BlockSize: 16, MaxNumSeqs: n, MaxNumBatchedTokens: 4096, MaxModelLen: 1 << 30},
+		Vocab: 64, LogInterval: -1, Observer: observer,
+	}, x)
+	ctx, leave := context.WithCancel(b.Context())
+	for i := range n {
+		h, err := e.Submit(ctx, greedy(prompt(i, 16), 0))
+		if err != nil {
+			b.Fatal(err)
+		}
+		go func() {
+			for range h.All(ctx) {
+			}
+		}()
+	}
+	<-x.reached
+	leave()
+	if err := e.Close(); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/token")
 }

@@ -151,6 +151,9 @@ func New(cfg Config, ex Executor) *Engine {
 // MaxTokens returns the most tokens, prompt and output, that a request can reach: the context, or what fits the KV cache.
 func (e *Engine) MaxTokens() int { return e.sched.MaxTokens() }
 
+// CacheGroups returns the cache groups of the model; empty is one that keeps the whole context.
+func (e *Engine) CacheGroups() []kv.Group { return e.cfg.Sched.Groups }
+
 // Vocab returns the number of token ids the executor knows.
 func (e *Engine) Vocab() int { return e.cfg.Vocab }
 

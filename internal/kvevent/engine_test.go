@@ -67,7 +67,7 @@ func newMachine(t *testing.T, seed uint64, cfg kvevent.Config) *machine {
 			t.Error(err)
 		}
 	})
-	m.stream.Begin(topic)
+	m.stream.Begin(topic, nil)
 	return m
 }
 

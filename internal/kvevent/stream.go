@@ -17,7 +17,6 @@ type Config struct {
 	Endpoint zmtp.Endpoint
 	Replay   *zmtp.Endpoint // where missed batches are asked for; nil for nowhere
 	Form     Form
-	Groups   []kv.Group // cache groups of the model; empty means one with full attention
 	// BufferSteps is the number of batches that can be replayed as they were; 0 means 10,000.
 	BufferSteps int
 	// HighWater is the number of batches by which a subscriber may lag, but no more than BufferSteps; 0 means 100,000.
@@ -77,7 +76,7 @@ func Open(cfg Config) (*Stream, error) {
 	cfg = cfg.withDefaults()
 	s := &Stream{
 		cfg: cfg, ring: newRing(cfg.BufferSteps), wake: make(chan struct{}, 1), stop: make(chan struct{}),
-		view: newView(), out: batch{form: cfg.Form, groups: cfg.Groups},
+		view: newView(), out: batch{form: cfg.Form},
 	}
 	var err error
 	if s.pub, err = zmtp.Open(zmtp.Config{Endpoint: cfg.Endpoint, Role: zmtp.Pub, Serve: s.subscribe, Log: cfg.Log}); err != nil {
@@ -103,10 +102,12 @@ func (s *Stream) ReplayAddr() net.Addr {
 	return s.answerer.Addr()
 }
 
-// Begin names the topic and publishes batch 0, which clears what readers know of the process before. It is called once.
-func (s *Stream) Begin(topic string) {
+// Begin names the topic and the cache groups of the model, of which none means one with full attention, and publishes batch 0,
+// which clears what readers know of the process before. It is called once.
+func (s *Stream) Begin(topic string, groups []kv.Group) {
 	s.topic = []byte(topic)
 	s.viewing.Lock()
+	s.out.groups = groups
 	s.view.account(&s.out)
 	s.ring.append(s.out.payload(now()))
 	s.viewing.Unlock()

@@ -22,7 +22,7 @@ func TestLive(t *testing.T) {
 		s := open(t, kvevent.Config{Form: form})
 		r := newReader(t, s)
 		r.join()
-		s.Begin(topic)
+		s.Begin(topic, nil)
 		r.read()
 		if len(r.batch) != 1 || fields(r.batch[0])["type"] != "AllBlocksCleared" || r.next != 1 {
 			t.Fatalf("batch 0 is %v", r.batch)
@@ -44,7 +44,7 @@ func TestLive(t *testing.T) {
 // A reader that comes a moment late, as one does that must connect again, is sent batch 0 all the same.
 func TestGrace(t *testing.T) {
 	s := open(t, kvevent.Config{})
-	s.Begin(topic)
+	s.Begin(topic, nil)
 	s.Publish([]kv.Event{stored(0, 1)})
 	r := newReader(t, s)
 	r.join()
@@ -60,7 +60,7 @@ func TestGrace(t *testing.T) {
 // Peers get what they subscribed to, while they are subscribed.
 func TestSubscriptions(t *testing.T) {
 	s := open(t, kvevent.Config{Grace: -1})
-	s.Begin(topic)
+	s.Begin(topic, nil)
 	p, err := zmtptest.Dial(s.Addr(), "SUB")
 	if err != nil {
 		t.Fatal(err)
@@ -106,7 +106,7 @@ func TestReplay(t *testing.T) {
 	s := open(t, kvevent.Config{BufferSteps: 4})
 	live := newReader(t, s)
 	live.join()
-	s.Begin(topic)
+	s.Begin(topic, nil)
 	live.read()
 	var steps uint64
 	step := func(events ...kv.Event) {
@@ -143,7 +143,7 @@ func TestReplay(t *testing.T) {
 // A peer of the replay socket that asks nonsense is cut off.
 func TestReplayRefuses(t *testing.T) {
 	s := open(t, kvevent.Config{})
-	s.Begin(topic)
+	s.Begin(topic, nil)
 	for _, question := range [][][]byte{{{}, {1, 2, 3}}, {make([]byte, 8)}, {{1}, make([]byte, 8)}, {{}, make([]byte, 8), {}}} {
 		p, err := zmtptest.Dial(s.ReplayAddr(), "REQ")
 		if err != nil {
@@ -166,7 +166,7 @@ func TestStalledSubscriber(t *testing.T) {
 	stalled, live := newReader(t, s), newReader(t, s)
 	stalled.join()
 	live.join()
-	s.Begin(topic)
+	s.Begin(topic, nil)
 	live.read()
 	big := make([]uint64, 2000)
 	parent := uint64(0)
@@ -200,7 +200,7 @@ func TestOverflow(t *testing.T) {
 	s.Publish([]kv.Event{stored(0, 1)}) // before Begin nothing is encoded
 	s.Publish([]kv.Event{stored(0, 2), stored(0, 3), stored(0, 4)})
 	s.Publish([]kv.Event{removed(1), stored(0, 5)})
-	s.Begin(topic)
+	s.Begin(topic, nil)
 	r.read()
 	r.read()
 	if want := map[string]map[uint64]bool{"GPU": {5: true}}; !cmp.Equal(r.known, want) || s.Stats().Overflows != 1 {

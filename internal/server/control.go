@@ -61,6 +61,7 @@ func (s *Server) cachedBlocks(w http.ResponseWriter, r *http.Request) {
 		names[i] = hashes[i].Wire()
 	}
 	slices.Sort(names)
+	names = slices.Compact(names) // cache groups have a block each
 	body := []byte(`{"blocks":[`)
 	for i, name := range names {
 		if i > 0 {
