@@ -151,13 +151,16 @@ func (c *checker) order(arrivals []string, ends []engine.FinishInfo) {
 		r, ok := c.sentAs(end)
 		at := slices.Index(arrivals, end.ID)
 		switch {
-		case !ok || at < 0:
+		case !ok:
 			c.fault(1, "the engine ended a request %q that was not sent in this wave", end.ClientID)
 			continue
-		case end.Reason == sched.ReasonAbort:
+		case end.Reason == sched.ReasonAbort: // one that left at once may never have come to the scheduler
 			if !r.leaves {
 				c.fault(1, "request %q was aborted", end.ClientID)
 			}
+			continue
+		case at < 0:
+			c.fault(1, "the engine ended a request %q that never came to the scheduler", end.ClientID)
 			continue
 		}
 		if before, ok := last[r.shape]; ok && at < before && !c.host.recorder.waitedForLoad(end.ID) {
