@@ -76,5 +76,15 @@ func (c *Cache) skippedBlocks(g, computed int) int {
 	return c.cfg.Groups[g].Skipped(computed, c.cfg.BlockSize)
 }
 
+// Skips tells whether a windowed group gives a block back between computed tokens from and to.
+func (c *Cache) Skips(from, to int) bool {
+	for g := range c.cfg.Groups {
+		if c.skippedBlocks(g, from) < c.skippedBlocks(g, to) {
+			return true
+		}
+	}
+	return false
+}
+
 // FitsEmpty tells whether a sequence of so many tokens fits the pool when nothing else is in it.
 func (c *Cache) FitsEmpty(tokens int) bool { return c.cfg.MostBlocks(tokens) <= c.pool.Usable() }

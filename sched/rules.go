@@ -31,6 +31,10 @@ const (
 	// RuleWaitForFence (D6): of the victims whose blocks a step in flight still writes, so that preempting them makes no room
 	// now, a step takes one; then it waits for those blocks.
 	RuleWaitForFence
+
+	// RuleSeenIsKept (D7): under a window, a prompt that is loaded whole keeps the blocks that its last token sees, which is
+	// computed again. Upstream counts that token as computed when it drops what no window reaches.
+	RuleSeenIsKept
 )
 
 // String returns the rule's number in docs/scheduler.md.

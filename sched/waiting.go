@@ -109,6 +109,9 @@ func (s *Scheduler) consider(r *request) verdict {
 	} else if !s.recovering {
 		a.reserved = s.reserved()
 	}
+	if total := r.computed + local + m.tokens; total == len(r.tokens) && s.cache.Skips(total-1, total) {
+		s.byRule(RuleSeenIsKept, r, "holds what its last token sees")
+	}
 	if !s.allocate(a) && !s.popFrontFault(a) {
 		return stopPass
 	}
