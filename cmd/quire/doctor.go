@@ -142,7 +142,7 @@ func (d *diagnosis) advise() {
 	if d.Level == cpu.Generic.String() && len(d.Levels) > 1 {
 		add("plain Go was asked for, which is many times slower than %s: leave out QUIRE_CPU", d.Levels[len(d.Levels)-1])
 	} else if d.Level == cpu.Generic.String() {
-		add("the kernels are plain Go, many times slower than assembly: a processor with AVX2 would be used at once")
+		add("the kernels are plain Go, many times slower than assembly: AVX2, or the dot product of arm64, would be used at once")
 	} else if slices.Contains(d.Missing, "avx512_vnni") {
 		add("a processor with AVX-512 VNNI computes prompts about twice as fast as AVX2")
 	}

@@ -360,3 +360,11 @@ func rowsOf(heights []int, rows int) int {
 	}
 	return best
 }
+
+// sameHeights gives every kind the same heights.
+func sameHeights(heights []int) (all [kindCount][]int) {
+	for k := range all {
+		all[k] = heights
+	}
+	return all
+}

@@ -67,11 +67,3 @@ func avx512Kernels() *assembly {
 		peakBytes:  4,
 	}
 }
-
-// sameHeights gives every kind the same heights.
-func sameHeights(heights []int) (all [kindCount][]int) {
-	for k := range all {
-		all[k] = heights
-	}
-	return all
-}

@@ -17,10 +17,11 @@ const (
 	AVX2                    // AVX2, FMA and F16C
 	AVX512VNNI              // AVX-512 F, BW, DQ, VL and VNNI
 	AMX                     // the same, with AMX-TILE and AMX-INT8 for products of many rows
+	NEON                    // arm64's SDOT for products of Q8_0 and Q4_0 and FMLA for those of floats; else plain Go
 )
 
 // levelNames is indexed by Level; the names are what Detect accepts.
-var levelNames = [...]string{Generic: "generic", AVX2: "avx2", AVX512VNNI: "avx512vnni", AMX: "amx"}
+var levelNames = [...]string{Generic: "generic", AVX2: "avx2", AVX512VNNI: "avx512vnni", AMX: "amx", NEON: "neon"}
 
 // String returns the name that Detect accepts.
 func (l Level) String() string {
@@ -50,6 +51,9 @@ func (l Level) Check() error {
 			return fmt.Errorf("the processor has no %s", name)
 		}
 		return nil
+	}
+	if l == NEON {
+		return missing("dot product of bytes (ASIMDDP)", cpu.ARM64.HasASIMDDP)
 	}
 	x := &cpu.X86
 	if err := missing("AVX2 with FMA", x.HasAVX2, x.HasFMA); err != nil || l == AVX2 {

@@ -17,8 +17,8 @@ const peakBytes = 256 << 20
 
 // MeasurePeak measures for about a second. Level Generic has no peak worth its name.
 func (d *Device) MeasurePeak() (Peak, error) {
-	a, ok := d.kernels.(*assembly)
-	if !ok {
+	a := d.assembly()
+	if a == nil {
 		return Peak{}, errors.New("measure peak: plain Go has no loops for it")
 	}
 	memory, err := Alloc(peakBytes * d.Threads())

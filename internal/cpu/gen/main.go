@@ -23,6 +23,9 @@ func main() {
 func generate() map[string][]byte {
 	return map[string][]byte{
 		"blocks_amx_amd64.s":      blocksAMX(),
+		"blocks_neon_arm64.s":     blocksNEON(),
+		"floats_neon_arm64.s":     floatsNEON(),
+		"peak_neon_arm64.s":       peakNEON(),
 		"blocks_avx512_amd64.s":   blocksAVX512(),
 		"blocks_avx2_amd64.s":     blocksAVX2(),
 		"floats_avx2_amd64.s":     floats(avx2),
