@@ -184,8 +184,12 @@ func (p *Pool) Lookup(hash *Hash, group int, adapter int32) (b BlockID, ok bool)
 // Taint marks a registered block whose content turned out bad. Its holder computes it again and calls Clean then.
 func (p *Pool) Taint(b BlockID) { p.blocks[b].tainted = p.blocks[b].hashed }
 
-// Clean takes the mark off.
-func (p *Pool) Clean(b BlockID) { p.blocks[b].tainted = false }
+// Clean takes the mark off a block that is computed again, as if it were registered only now.
+func (p *Pool) Clean(b BlockID) {
+	if x := &p.blocks[b]; x.tainted {
+		x.tainted, x.step = false, p.step
+	}
+}
 
 // Tainted tells whether b is marked.
 func (p *Pool) Tainted(b BlockID) bool { return p.blocks[b].tainted }

@@ -15,6 +15,9 @@ func (s *Scheduler) AppendFingerprint(dst []byte) []byte {
 	for r := s.allFirst; r != nil; r = r.allNext {
 		f.request(r)
 	}
+	for _, p := range s.inFlight {
+		f.plan(p)
+	}
 	f.num(-1)
 	for _, r := range s.running {
 		f.num(int(r.seq))
@@ -62,6 +65,16 @@ func (f *fingerprint) request(r *request) {
 	}
 }
 
+// plan describes a plan in flight: what its return will do.
+func (f *fingerprint) plan(p *Plan) {
+	f.num(len(p.Requests))
+	for i := range p.Requests {
+		item := &p.Requests[i]
+		f.num(int(item.r.seq), item.From, item.N, len(item.Drafts), item.registered)
+		f.flags(item.Sample, item.epoch == item.r.epoch, item.epoch < item.r.dropBefore)
+	}
+}
+
 // table describes blocks by when they were seen first, and their hashes likewise.
 func (f *fingerprint) table(blocks []kv.BlockID) {
 	f.num(len(blocks))
@@ -89,6 +102,9 @@ func (f *fingerprint) table(blocks []kv.BlockID) {
 		}
 		f.num(j)
 		f.flags(pool.Tainted(b))
+		for _, p := range f.s.inFlight {
+			f.flags(pool.RegisteredSince(b, p.Step))
+		}
 	}
 }
 

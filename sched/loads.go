@@ -233,6 +233,7 @@ func (s *Scheduler) spoil(r *request, fatal bool) {
 			s.byRule(RuleBadIsBad, r, "what its rows in flight return is dropped")
 		}
 		r.discardInFlight()
+		r.retiring = 0 // they are not counted as computed any more
 	}
 	if !r.spoiled {
 		r.spoiled = true

@@ -58,7 +58,7 @@ type Planned struct {
 	Priority   int
 
 	r          *request
-	registered int // blocks that were registered before this step
+	registered int // leading blocks that were computed and registered before this step
 	epoch      Epoch
 }
 

@@ -87,7 +87,7 @@ func (s *Scheduler) release(r *request) {
 			s.byRule(RuleBadIsBad, r, "its bad blocks leave the prefix cache")
 		}
 	}
-	if s.fenced() && r.inFlight > 0 {
+	if s.fenced() && r.inFlight > 0 && len(s.inFlight) > 0 { // not if the step that is being taken in was the last
 		s.fence.add(s.cache.Detach(&r.table, s.fence.take()))
 		return
 	}

@@ -70,7 +70,7 @@ type request struct {
 	yielded        bool    // it preempted itself once for blocks that parked requests hold: see reclaim
 	spoiled        bool    // some of its blocks turned out bad in the step that is being taken in
 	spoiledFatally bool    // and it ends for that
-	retiring       int     // its tokens in that step, while bad blocks are looked for
+	retiring       int     // its computed tokens that are of that step, while bad blocks are looked for
 	badFrom        int     // the first of its blocks that is bad, while they are looked for; −1 for none
 	planned        int     // index into the plan being built, −1 if not planned
 	fromDeferred   bool    // scratch of the recovery pass

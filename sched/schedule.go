@@ -71,7 +71,7 @@ func (s *Scheduler) runningPass() {
 			i = slices.Index(s.running, r) // victims may have stood before it
 		}
 		p := s.planRequest(r, KindRunning, n, held)
-		p.registered = registered
+		p.registered = min(registered, p.From/s.cfg.BlockSize)
 		s.prefillPlanned = s.prefillPlanned || r.prefillChunk
 		p.Drafts = r.scheduledDrafts(n)
 		r.spec = r.spec[:0]
@@ -128,10 +128,9 @@ func (s *Scheduler) withdraw(r *request) {
 		return
 	}
 	p := &s.plan.Requests[r.planned]
-	first := min(p.registered, p.From/s.cfg.BlockSize)
-	taken := r.table.Registered(0) - first
+	taken := r.table.Registered(0) - p.registered
 	if s.cfg.TestOnlyFault != FaultNoTakeBack {
-		s.cache.Unregister(&r.table, first)
+		s.cache.Unregister(&r.table, p.registered)
 	}
 	s.budget += p.N
 	s.plan.drop(r.planned)

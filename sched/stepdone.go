@@ -56,7 +56,9 @@ func (s *Scheduler) spoilStep(p *Plan, ev *StepDone) {
 		return
 	}
 	for i := range p.Requests {
-		p.Requests[i].r.retiring = p.Requests[i].N
+		if item := &p.Requests[i]; item.epoch == item.r.epoch { // else its tokens are not counted as computed any more
+			item.r.retiring = item.N
+		}
 	}
 	s.badBlocks(ev.Bad)
 	if len(ev.Bad) > 0 {

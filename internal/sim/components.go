@@ -1,7 +1,7 @@
 package sim
 
-// components returns the strongly connected components of the states under fair edges: Tarjan's algorithm, with the
-// recursion unrolled, since a path may be as long as there are states.
+// components returns the strongly connected components of the states under edges that the machine itself takes: Tarjan's
+// algorithm, with the recursion unrolled, since a path may be as long as there are states.
 func (x *explorer) components() [][]int32 {
 	n := len(x.states)
 	t := tarjan{x: x, order: make([]int32, n), low: make([]int32, n), onStack: make([]bool, n)}
@@ -39,7 +39,7 @@ func (t *tarjan) visit(root int32) {
 			e := edges[c.edge]
 			c.edge++
 			switch {
-			case !e.fair:
+			case e.kind == fromOutside:
 			case t.order[e.to] == 0:
 				t.enter(e.to)
 			case t.onStack[e.to]:

@@ -4,13 +4,17 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/quire-ai/quire/sched"
 )
 
-// Exploration is an exhaustive search over all interleavings of a few events on a tiny machine.
+// Exploration is an exhaustive search over all interleavings of a few events on a tiny machine: requests arrive, plans are
+// made and returned, loads end. All that may happen at any time, and once a load is in flight it may stay there as long as it
+// likes: a late load, and one that is lost until its deadline, which then fails.
 type Exploration struct {
 	Name     string
 	Pool     string   // the words behind the command pool
@@ -18,7 +22,8 @@ type Exploration struct {
 	External []string // each the words behind the command external, given at the start
 	Aborts   int      // how many aborts there may be, at any time
 	Resets   int      // how many resets of the prefix cache, with running requests
-	Fails    int      // how many loads may fail, wholly
+	Fails    int      // how many asynchronous loads may fail, wholly; how many synchronous ones do is given in External
+	Rows     int      // how many rows of steps may fail
 	Fault    sched.Fault
 	Most     int // states after which the search gives up
 	Large    bool
@@ -27,69 +32,109 @@ type Exploration struct {
 // Found is what an exploration came to.
 type Found struct {
 	States, Edges int
-	Play          []string // the commands that lead to a fault, empty if there is none
+	Actions       map[string]int // edges by what happens: add, schedule, spoil, done, load-done, load-fail, abort, reset
+	Play          []string       // the commands that lead to a fault, empty if there is none
 	Fault         string
 }
 
 // explorer is a breadth-first search: a state is reached by the shortest play.
 type explorer struct {
-	e      *Exploration
-	states []node
-	index  map[[16]byte]int32
-	edges  int
+	e       *Exploration
+	states  []node
+	index   map[[16]byte]int32
+	edges   int
+	actions map[string]int
 }
 
 // node is a state: how it was reached, and where each of its actions leads.
 type node struct {
-	parent int32
-	action string
-	next   []edge
-	done   bool     // nothing is left to run: everybody who arrived has ended
-	loads  []string // in flight
-	known  int      // output tokens of all requests, and requests ended: what progress is made of
+	parent  int32
+	action  string
+	actions []string // what may happen next, until it was tried
+	next    []edge
+	done    bool     // nothing is left to run: everybody who arrived has ended
+	flying  bool     // a plan is in flight
+	loads   []string // in flight
 }
 
 type edge struct {
 	to   int32
-	fair bool // the machine itself takes it sooner or later: a step, or the end of a load
+	kind edgeKind
+}
+
+// edgeKind says who takes an edge.
+type edgeKind uint8
+
+const (
+	fromOutside edgeKind = iota // an arrival, an abort, a failure: it may never come
+	planMade                    // the machine itself takes this and the following ones sooner or later
+	planReturned
+	loadEnded
+)
+
+func kindOf(action string) edgeKind {
+	switch verb(action) {
+	case "schedule":
+		return planMade
+	case "done":
+		return planReturned
+	case "load-done":
+		return loadEnded
+	}
+	return fromOutside
+}
+
+// verb returns the kind of an action: its first word.
+func verb(action string) string {
+	first, _, _ := strings.Cut(action, " ")
+	return first
 }
 
 // Explore searches all states. It stops at the first broken invariant, wrong text or lost answer, and then looks for
 // cycles in which the machine works for ever and nobody gets on.
 func Explore(e Exploration) (found Found, err error) {
-	x := &explorer{e: &e, index: map[[16]byte]int32{}}
-	if _, err := x.add(-1, "", nil); err != nil {
-		return x.fail(0, "", err), nil
+	x := &explorer{e: &e, index: map[[16]byte]int32{}, actions: map[string]int{}}
+	first := x.try(nil)
+	if first.err != nil {
+		return x.fail(0, "", first.err), nil
 	}
-	for at := int32(0); int(at) < len(x.states); at++ {
+	x.enter(&first)
+	for at := 0; at < len(x.states); {
 		if len(x.states) > e.Most {
-			return Found{States: len(x.states), Edges: x.edges}, fmt.Errorf("explore %s: more than %d states", e.Name, e.Most)
+			return x.found(), fmt.Errorf("explore %s: more than %d states", e.Name, e.Most)
 		}
-		path := x.path(at)
-		for _, action := range x.actions(path) {
-			to, err := x.add(at, action, path)
-			if err != nil {
-				return x.fail(at, action, err), nil
+		end := min(len(x.states), at+1024)
+		for i, tries := range x.tryAll(at, end) {
+			for j := range tries {
+				if t := &tries[j]; t.err != nil {
+					return x.fail(int32(at+i), t.action, t.err), nil
+				}
+				x.join(int32(at+i), &tries[j])
 			}
-			x.edges++
-			fair := action == "step quiet" || strings.HasPrefix(action, "load-done")
-			x.states[at].next = append(x.states[at].next, edge{to, fair})
+			x.states[at+i].actions = nil
 		}
+		at = end
 	}
 	if at := x.livelock(); at >= 0 {
 		return x.fail(at, "", errors.New("from here the machine works for ever and nobody gets on")), nil
 	}
-	return Found{States: len(x.states), Edges: x.edges}, nil
+	return x.found(), nil
+}
+
+func (x *explorer) found() Found {
+	return Found{States: len(x.states), Edges: x.edges, Actions: x.actions}
 }
 
 // fail returns the play that leads to a fault.
 func (x *explorer) fail(at int32, action string, err error) Found {
-	play := append([]string{"pool " + x.e.Pool}, prefixed("external ", x.e.External)...)
-	play = append(play, x.path(at)...)
+	found := x.found()
+	found.Play = append([]string{"pool " + x.e.Pool}, prefixed("external ", x.e.External)...)
+	found.Play = append(found.Play, x.path(at)...)
 	if action != "" {
-		play = append(play, action)
+		found.Play = append(found.Play, action)
 	}
-	return Found{States: len(x.states), Edges: x.edges, Play: play, Fault: err.Error()}
+	found.Fault = err.Error()
+	return found
 }
 
 func prefixed(prefix string, words []string) []string {
@@ -110,14 +155,79 @@ func (x *explorer) path(at int32) []string {
 	return path
 }
 
-// perform plays the actions from the start.
+// attempt is an action tried, and the state it leads to.
+type attempt struct {
+	node
+	key [16]byte
+	err error
+}
+
+// tryAll tries every action of the states from at to end−1, on all cores. It reads the explorer only.
+func (x *explorer) tryAll(at, end int) [][]attempt {
+	tries := make([][]attempt, end-at)
+	var workers sync.WaitGroup
+	cores := runtime.GOMAXPROCS(0)
+	for w := range cores {
+		workers.Go(func() {
+			for i := at + w; i < end; i += cores {
+				path := slices.Clip(x.path(int32(i)))
+				for _, action := range x.states[i].actions {
+					tries[i-at] = append(tries[i-at], x.try(append(path, action)))
+				}
+			}
+		})
+	}
+	workers.Wait()
+	return tries
+}
+
+// join enters the state that an action of the state at led to, if it is new, and the edge to it.
+func (x *explorer) join(at int32, t *attempt) {
+	to, ok := x.index[t.key]
+	if !ok {
+		t.parent = at
+		to = x.enter(t)
+	}
+	x.edges++
+	x.actions[verb(t.action)]++
+	x.states[at].next = append(x.states[at].next, edge{to, kindOf(t.action)})
+}
+
+func (x *explorer) enter(t *attempt) int32 {
+	at := int32(len(x.states))
+	x.index[t.key] = at
+	x.states = append(x.states, t.node)
+	return at
+}
+
+// try plays a path from the start and describes the state it leads to.
+func (x *explorer) try(path []string) (t attempt) {
+	if len(path) > 0 {
+		t.action = path[len(path)-1]
+	}
+	p, err := x.perform(path)
+	if err != nil {
+		t.err = err
+		return t
+	}
+	t.done, t.flying, t.loads = true, len(p.flying) > 0, p.loading()
+	for _, r := range p.specs {
+		t.done = t.done && r.end != nil
+	}
+	t.done = t.done && !t.flying && len(t.loads) == 0
+	t.actions = x.next(p, path)
+	t.key = x.fingerprint(p, path)
+	return t
+}
+
+// perform plays the actions from the start. All but the last have been played before.
 func (x *explorer) perform(path []string) (p *play, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("panic: %v", r)
 		}
 	}()
-	p = &play{fault: x.e.Fault}
+	p = &play{fault: x.e.Fault, known: true}
 	do := func(line string) {
 		fields := strings.Fields(line)
 		if e := p.command(fields[0], newArguments(fields[1:])); e != nil && err == nil {
@@ -128,7 +238,8 @@ func (x *explorer) perform(path []string) (p *play, err error) {
 	for _, w := range x.e.External {
 		do("external " + w)
 	}
-	for _, line := range path {
+	for i, line := range path {
+		p.known = i < len(path)-1
 		do(line)
 	}
 	if err == nil {
@@ -138,34 +249,6 @@ func (x *explorer) perform(path []string) (p *play, err error) {
 		err = errors.New(strings.TrimSpace(p.out.String()[i:]))
 	}
 	return p, err
-}
-
-// add performs path and action, and enters the state they lead to if it is new.
-func (x *explorer) add(parent int32, action string, path []string) (int32, error) {
-	if action != "" {
-		path = append(slices.Clip(path), action)
-	}
-	p, err := x.perform(path)
-	if err != nil {
-		return 0, err
-	}
-	n := node{parent: parent, action: action, done: true, loads: p.loading()}
-	for _, r := range p.specs {
-		n.known += len(r.text)
-		if r.end != nil {
-			n.known++
-		}
-		n.done = n.done && r.end != nil
-	}
-	n.done = n.done && len(n.loads) == 0
-	key := x.fingerprint(p, path)
-	at, ok := x.index[key]
-	if !ok {
-		at = int32(len(x.states))
-		x.index[key] = at
-		x.states = append(x.states, n)
-	}
-	return at, nil
 }
 
 // fingerprint describes the scheduler, the toy's memory and what may still happen.
@@ -179,20 +262,32 @@ func (x *explorer) fingerprint(p *play, path []string) [16]byte {
 		}
 	}
 	for _, flight := range p.flying {
-		f = fmt.Append(f, flight.outputs)
+		f = fmt.Append(f, flight.outputs, len(flight.bad))
+	}
+	for _, w := range x.e.External {
+		id, _, _ := strings.Cut(w, " ")
+		f = fmt.Append(f, p.store.fails[sched.RequestID(id)])
 	}
 	f = fmt.Append(f, p.loading(), count(path, "abort"), count(path, "reset"), count(path, "load-fail"))
+	f = fmt.Append(f, count(path, "spoil"), x.maySpoil(path))
 	sum := sha256.Sum256(f)
 	return [16]byte(sum[:16])
 }
 
-// actions returns what may happen after path.
-func (x *explorer) actions(path []string) []string {
-	p, err := x.perform(path)
-	if err != nil {
-		return nil
+// next returns what may happen after path.
+func (x *explorer) next(p *play, path []string) []string {
+	var actions []string
+	if len(p.flying) < max(p.cfg.PipelineDepth, 1) {
+		actions = append(actions, "schedule quiet")
 	}
-	actions := []string{"step quiet"}
+	if len(p.flying) > 0 {
+		actions = append(actions, "done quiet")
+	}
+	if len(p.flying) > 0 && x.maySpoil(path) {
+		for _, row := range p.flying[len(p.flying)-1].rows {
+			actions = append(actions, "spoil "+string(row.id))
+		}
+	}
 	for _, w := range x.e.Requests {
 		id, _, _ := strings.Cut(w, " ")
 		r := p.specs[sched.RequestID(id)]
@@ -216,22 +311,28 @@ func (x *explorer) actions(path []string) []string {
 	return actions
 }
 
-func count(path []string, verb string) int {
+// maySpoil tells whether a row of the plan that was just made may fail: it does so when it is computed, which is at once.
+func (x *explorer) maySpoil(path []string) bool {
+	return count(path, "spoil") < x.e.Rows && len(path) > 0 && verb(path[len(path)-1]) == "schedule"
+}
+
+func count(path []string, kind string) int {
 	n := 0
 	for _, line := range path {
-		if strings.HasPrefix(line, verb) {
+		if verb(line) == kind {
 			n++
 		}
 	}
 	return n
 }
 
-// livelock returns a state on a cycle of fair actions on which nothing is known afterwards that was not known before, in
-// which no load stays in flight all the time (it would end), and which is not simply the end; −1 if there is none.
+// livelock returns a state on a cycle of the machine's own actions on which nobody gets on: tokens and ends are part of the
+// state, so a cycle has none. It is not simply the end, and it is fair: no load and no plan stays in flight all the time,
+// since they would come back. −1 if there is none.
 func (x *explorer) livelock() int32 {
 	for _, component := range x.components() {
 		first := &x.states[component[0]]
-		if first.done || !x.cyclic(component) {
+		if first.done || !x.cyclic(component) || x.leavesPlanInFlight(component) {
 			continue
 		}
 		pending := slices.Clone(first.loads)
@@ -245,11 +346,26 @@ func (x *explorer) livelock() int32 {
 	return -1
 }
 
-// cyclic tells whether the component holds a cycle: more than one state, or a fair edge to itself.
+// cyclic tells whether the component holds a cycle: more than one state, or an edge of the machine's own to itself.
 func (x *explorer) cyclic(component []int32) bool {
 	if len(component) > 1 {
 		return true
 	}
 	at := component[0]
-	return slices.ContainsFunc(x.states[at].next, func(e edge) bool { return e.fair && e.to == at })
+	return slices.ContainsFunc(x.states[at].next, func(e edge) bool { return e.kind != fromOutside && e.to == at })
+}
+
+// leavesPlanInFlight tells whether in every state of the component a plan is in flight, and none is returned within it.
+func (x *explorer) leavesPlanInFlight(component []int32) bool {
+	inside := make(map[int32]bool, len(component))
+	for _, at := range component {
+		inside[at] = true
+	}
+	for _, at := range component {
+		returned := func(e edge) bool { return e.kind == planReturned && inside[e.to] }
+		if !x.states[at].flying || slices.ContainsFunc(x.states[at].next, returned) {
+			return false
+		}
+	}
+	return true
 }

@@ -10,8 +10,18 @@ import (
 )
 
 // TestExplore searches all interleavings on tiny machines: no state breaks an invariant or a text, and from every state
-// every fair continuation ends.
+// every fair continuation ends. Together they take every kind of action, under both policies, with one step in flight and two.
 func TestExplore(t *testing.T) {
+	taken := map[string]bool{}
+	defer func() {
+		for _, kind := range []string{"add", "schedule", "spoil", "done", "load-done", "load-fail", "abort", "reset"} {
+			for _, where := range []string{"fcfs", "policy=priority", "depth=2"} {
+				if !t.Failed() && !testing.Short() && !taken[where+" "+kind] {
+					t.Errorf("no search takes the action %s under %s", kind, where)
+				}
+			}
+		}
+	}()
 	for _, e := range Explorations() {
 		t.Run(e.Name, func(t *testing.T) {
 			if e.Large && os.Getenv("QUIRE_EXPLORE") == "" {
@@ -23,6 +33,12 @@ func TestExplore(t *testing.T) {
 			found, err := Explore(e)
 			if err != nil {
 				t.Fatal(err)
+			}
+			for kind := range found.Actions {
+				for _, where := range []string{"policy=priority", "depth=2"} {
+					taken[where+" "+kind] = taken[where+" "+kind] || strings.Contains(e.Pool, where)
+				}
+				taken["fcfs "+kind] = taken["fcfs "+kind] || !strings.Contains(e.Pool, "priority")
 			}
 			if found.Fault != "" {
 				t.Errorf("%s\n%s\n----", found.Fault, strings.Join(found.Play, "\n"))

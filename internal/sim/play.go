@@ -23,6 +23,7 @@ type play struct {
 	step   int
 	fault  sched.Fault
 	quiet  bool // after a burst, drain prints how many ended and how, not each
+	known  bool // what is being played was played before, with every check on: no audits
 }
 
 // playRequest is a request of a script, and what it has got so far.
@@ -38,7 +39,14 @@ type playRequest struct {
 type playStep struct {
 	step    uint64
 	outputs []sched.StepOutput
-	filled  map[sched.RequestID][]kv.BlockID // by each row
+	rows    []playRow    // in plan order
+	bad     []kv.BlockID // that its synchronous loads could not fill
+}
+
+// playRow is a request's part of a plan in flight.
+type playRow struct {
+	id     sched.RequestID
+	filled []kv.BlockID
 }
 
 // cueStore is a connector that answers as the script said.
@@ -47,6 +55,7 @@ type cueStore struct {
 	holds map[sched.RequestID]bool
 	loads map[sched.RequestID]sched.Load // the last of each
 	sends map[sched.RequestID]sched.Epoch
+	fails map[sched.RequestID]int // synchronous loads that will bring nothing
 }
 
 // Match implements sched.Connector.
@@ -83,12 +92,18 @@ func (p *play) command(name string, a *arguments) error {
 	case "abort", "grammar", "reset", "pause", "load-done", "load-fail", "send-done":
 		return p.event(name, a)
 	case "schedule":
+		quiet := a.has("quiet")
 		if err := a.finish(); err != nil {
 			return err
 		}
-		p.schedule(true)
+		p.schedule(!quiet)
 	case "done":
 		return p.done(a)
+	case "spoil":
+		if len(p.flying) == 0 {
+			return errors.New("no plan is in flight")
+		}
+		p.spoil(&p.flying[len(p.flying)-1], sched.RequestID(a.word()))
 	case "step":
 		return p.steps(a)
 	case "drain":
@@ -140,6 +155,7 @@ func (p *play) pool(a *arguments) error {
 	store := &cueStore{
 		cues: map[sched.RequestID]sched.Match{}, holds: map[sched.RequestID]bool{},
 		loads: map[sched.RequestID]sched.Load{}, sends: map[sched.RequestID]sched.Epoch{},
+		fails: map[sched.RequestID]int{},
 	}
 	if a.has("connector") {
 		cfg.Connector = store
@@ -241,7 +257,7 @@ func madeUp(word string, n int) []int32 {
 func (p *play) external(a *arguments) error {
 	id := sched.RequestID(a.word())
 	m := sched.Match{Deferred: a.has("later"), Async: !a.has("sync"), Tokens: a.num("tokens", 0)}
-	p.store.cues[id] = m
+	p.store.cues[id], p.store.fails[id] = m, a.num("fails", 0)
 	return a.finish()
 }
 
@@ -282,6 +298,14 @@ func (p *play) event(name string, a *arguments) error {
 		return err
 	}
 	p.report(p.s.Apply(ev), true)
+	return p.audit()
+}
+
+// audit checks the scheduler's whole state.
+func (p *play) audit() error {
+	if p.known {
+		return nil
+	}
 	return p.s.Audit()
 }
 

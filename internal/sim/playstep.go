@@ -23,25 +23,41 @@ func (p *play) schedule(print bool) bool {
 		p.printPlan(plan)
 	}
 	p.checkKinds(plan)
+	var bad []kv.BlockID
 	for _, ld := range plan.Loads {
 		ld.Tables = cloneTables(ld.Tables)
 		p.store.loads[ld.ID] = ld
 		if !ld.Async {
-			p.finishLoad(ld, nil)
+			bad = append(bad, p.loadNow(ld)...)
 		}
 	}
 	if !plan.Idle() {
-		f := playStep{step: plan.Step, outputs: p.toy.run(plan), filled: map[sched.RequestID][]kv.BlockID{}}
+		f := playStep{step: plan.Step, outputs: p.toy.run(plan), bad: bad}
 		for i := range plan.Requests {
 			r := &plan.Requests[i]
-			f.filled[r.ID] = slices.Clone(p.toy.seqs[r.ID].table[r.From/p.cfg.BlockSize:])
+			f.rows = append(f.rows, playRow{r.ID, slices.Clone(p.toy.seqs[r.ID].table[r.From/p.cfg.BlockSize:])})
 		}
 		p.flying = append(p.flying, f)
 	}
-	if err := p.s.Audit(); err != nil {
+	if err := p.audit(); err != nil {
 		fmt.Fprintf(&p.out, "FAULT: %v\n", err)
 	}
 	return !plan.Idle() || len(plan.Loads) > 0 || len(plan.Preempted) > 0
+}
+
+// loadNow performs a synchronous load and returns the blocks that it could not fill. They hold rubbish.
+func (p *play) loadNow(ld sched.Load) (bad []kv.BlockID) {
+	if p.store.fails[ld.ID] > 0 {
+		p.store.fails[ld.ID]--
+		for _, t := range ld.Tables {
+			bad = append(bad, t[ld.From/p.cfg.BlockSize:(ld.From+ld.Tokens)/p.cfg.BlockSize]...)
+		}
+		for _, b := range bad {
+			clear(p.toy.memory[b])
+		}
+	}
+	p.finishLoad(ld, bad)
+	return bad
 }
 
 // checkKinds says so if a request is listed as new twice, or as anything else before it was new: whoever executes plans
@@ -87,7 +103,7 @@ func (p *play) done(a *arguments) error {
 	if len(p.flying) == 0 {
 		return errors.New("no plan is in flight")
 	}
-	ev := sched.StepDone{Err: a.str("error", "")}
+	ev, quiet := sched.StepDone{Err: a.str("error", "")}, a.has("quiet")
 	failed := sched.RequestID(a.str("fail", ""))
 	for _, b := range a.nums("bad") {
 		ev.Bad = append(ev.Bad, kv.BlockID(b))
@@ -100,17 +116,28 @@ func (p *play) done(a *arguments) error {
 	}
 	f := p.flying[0]
 	p.flying = p.flying[1:]
-	ev.Step, ev.Outputs = f.step, f.outputs
-	for i := range ev.Outputs {
-		if ev.Outputs[i].ID == failed {
-			ev.Outputs[i] = sched.StepOutput{ID: failed, Err: "not a number"}
-			for _, b := range f.filled[failed] {
+	p.spoil(&f, failed)
+	ev.Step, ev.Outputs, ev.Bad = f.step, f.outputs, append(ev.Bad, f.bad...)
+	p.report(p.s.Apply(&ev), !quiet)
+	return p.audit()
+}
+
+// spoil has a row of a plan in flight fail: what it filled is rubbish, and its output is an error.
+func (p *play) spoil(f *playStep, id sched.RequestID) {
+	var outputs []sched.StepOutput
+	for _, row := range f.rows {
+		i := slices.IndexFunc(f.outputs, func(out sched.StepOutput) bool { return out.ID == row.id })
+		switch {
+		case row.id == id:
+			outputs = append(outputs, sched.StepOutput{ID: id, Err: "not a number"})
+			for _, b := range row.filled {
 				clear(p.toy.memory[b])
 			}
+		case i >= 0:
+			outputs = append(outputs, f.outputs[i])
 		}
 	}
-	p.report(p.s.Apply(&ev), true)
-	return p.s.Audit()
+	f.outputs = outputs
 }
 
 // steps runs whole steps: schedule, compute, return.
@@ -137,7 +164,7 @@ func (p *play) turn(print bool) bool {
 	if len(p.flying) >= depth || !did && len(p.flying) > 0 {
 		f := p.flying[0]
 		p.flying = p.flying[1:]
-		p.report(p.s.Apply(&sched.StepDone{Step: f.step, Outputs: f.outputs}), print)
+		p.report(p.s.Apply(&sched.StepDone{Step: f.step, Outputs: f.outputs, Bad: f.bad}), print)
 		did = true
 	}
 	return did
