@@ -264,7 +264,7 @@ func (cmd *benchServeCmd) report(c *console, target *bench.Target, results *benc
 		return fmt.Errorf("bench serve: %d of %d requests failed, the first with: %w", summary.Failed, len(results.Records), fault)
 	}
 	if results.Interrupted {
-		return errors.New("bench serve: interrupted")
+		return interruptedError{fmt.Sprintf("%d requests", len(results.Records))}
 	}
 	return nil
 }

@@ -19,9 +19,10 @@ import (
 
 // The exit codes of the command line.
 const (
-	exitOK      = 0
-	exitFailure = 1
-	exitUsage   = 2
+	exitOK          = 0
+	exitFailure     = 1
+	exitUsage       = 2
+	exitInterrupted = 130 // as shells have it for ^C
 )
 
 // commands lists what quire can do, in the order help shows it.
@@ -49,6 +50,11 @@ type console struct {
 type usageError struct{ msg string }
 
 func (e usageError) Error() string { return e.msg }
+
+// interruptedError says how far a command got before ^C ended it; the process ends with exitInterrupted.
+type interruptedError struct{ after string }
+
+func (e interruptedError) Error() string { return "interrupted after " + e.after }
 
 func main() {
 	dropEmpty()
@@ -122,9 +128,16 @@ func misuse(c *console, parser *kong.Kong, err error) int {
 
 // fail reports why a command did not succeed and chooses the exit code.
 func fail(c *console, err error) int {
+	if _, ok := errors.AsType[interruptedError](err); !ok && errors.Is(err, context.Canceled) {
+		fmt.Fprintln(c.Err, "quire: interrupted")
+		return exitInterrupted
+	}
 	fmt.Fprintf(c.Err, "quire: %v\n", err)
 	if _, ok := errors.AsType[usageError](err); ok {
 		return exitUsage
+	}
+	if _, ok := errors.AsType[interruptedError](err); ok {
+		return exitInterrupted
 	}
 	return exitFailure
 }

@@ -62,7 +62,7 @@ func (cmd *simScriptCmd) Run(c *console) error {
 // simTraceCmd replays recorded traces through the scheduler.
 type simTraceCmd struct {
 	Paths    []string `arg:"" optional:"" name:"path" help:"Trace files (.jsonl or .jsonl.gz), or folders that are searched for them."`
-	Features bool     `help:"Print the features of traces that can be replayed, and exit."`
+	Features bool     `help:"Print the features of traces that can be replayed, and exit. Traces with others are skipped."`
 	Verbose  bool     `short:"v" help:"Say also what the first difference is where a rule made one."`
 }
 
@@ -141,8 +141,8 @@ func (cmd *simRunCmd) Run(ctx context.Context, c *console) error {
 	steps, requests, preemptions := 0, 0, 0
 	rules := map[sched.Rule]int{}
 	for seed := cmd.Seed; seed < cmd.Seed+cmd.Count; seed++ {
-		if err := ctx.Err(); err != nil {
-			return err
+		if ctx.Err() != nil {
+			return interruptedError{fmt.Sprintf("%d of %d seeds, without a fault", seed-cmd.Seed, cmd.Count)}
 		}
 		h, err := sim.Scenario(seed, cmd.Profile)
 		if err != nil {
@@ -201,10 +201,10 @@ func (cmd *simExploreCmd) Run(ctx context.Context, c *console) error {
 		if e.Large && !cmd.Large || !strings.Contains(e.Name, cmd.Only) {
 			continue
 		}
-		if err := ctx.Err(); err != nil {
-			return err
+		found, err := sim.Explore(ctx, e)
+		if ctx.Err() != nil {
+			return interruptedError{fmt.Sprintf("%d states of the search %q, without a fault", found.States, e.Name)}
 		}
-		found, err := sim.Explore(e)
 		if err != nil {
 			return fmt.Errorf("sim explore: %w", err)
 		}

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -91,8 +92,8 @@ func verb(action string) string {
 }
 
 // Explore searches all states. It stops at the first broken invariant, wrong text or lost answer, and then looks for
-// cycles in which the machine works for ever and nobody gets on.
-func Explore(e Exploration) (found Found, err error) {
+// cycles in which the machine works for ever and nobody gets on. It returns early, with ctx's error, when ctx ends.
+func Explore(ctx context.Context, e Exploration) (found Found, err error) {
 	x := &explorer{e: &e, index: map[[16]byte]int32{}, actions: map[string]int{}}
 	first := x.try(nil)
 	if first.err != nil {
@@ -100,6 +101,9 @@ func Explore(e Exploration) (found Found, err error) {
 	}
 	x.enter(&first)
 	for at := 0; at < len(x.states); {
+		if err := ctx.Err(); err != nil {
+			return x.found(), err
+		}
 		if len(x.states) > e.Most {
 			return x.found(), fmt.Errorf("explore %s: more than %d states", e.Name, e.Most)
 		}

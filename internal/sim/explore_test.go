@@ -30,7 +30,7 @@ func TestExplore(t *testing.T) {
 			if invariant.Enabled && testing.Short() && strings.HasPrefix(e.Name, "t") {
 				t.Skip("two or three requests at once: an audit after each event makes it long")
 			}
-			found, err := Explore(e)
+			found, err := Explore(t.Context(), e)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -68,7 +68,7 @@ func TestExploreFindsKnownBugs(t *testing.T) {
 					continue
 				}
 				e.Fault = c.fault
-				found, err := Explore(e)
+				found, err := Explore(t.Context(), e)
 				if err != nil {
 					t.Fatal(err)
 				}
