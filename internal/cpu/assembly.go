@@ -19,9 +19,8 @@ type assembly struct {
 	// together is how many panels, besides one, the float product of so many rows takes at once.
 	together func(rows int) int
 
-	prefetch     func(p unsafe.Pointer, n int) // n a multiple of 64
-	unpackCall   [kindCount]func(*unpackCall)  // of kinds that are worth it,
-	unpackFrom   int                           // from so many rows
+	unpackCall   [kindCount]func(*unpackCall) // of kinds that are worth it,
+	unpackFrom   int                          // from so many rows
 	quantizeCall func(*quantizeCall)
 	softmaxCall  func(*softmaxCall)
 	greatestCall func(top, x *float32, n int)
@@ -162,9 +161,10 @@ func (a *assembly) gemmFloats(dst []float32, stride int, w floatPanels, x floatR
 	if w.fresh {
 		c.ahead = aheadBytes
 	}
+	later, segments := w.later, 2*((x.k+w.segment-1)/w.segment)
 	for r := 0; r < x.count; r += int(c.rows) {
 		if r > 0 {
-			c.ahead = 0
+			c.ahead, later = 0, nil
 		}
 		c.rows = uintptr(rowsOf(a.floatHeights, x.count-r))
 		c.x = unsafe.Pointer(&x.x[r*x.stride])
@@ -174,10 +174,9 @@ func (a *assembly) gemmFloats(dst []float32, stride int, w floatPanels, x floatR
 			if together <= w.count-i {
 				c.panels = uintptr(together)
 			}
-			if r == 0 && w.ahead > 0 {
-				for n := i + int(c.panels); n < min(w.count, i+2*int(c.panels)); n++ {
-					a.prefetch(w.table[n], w.ahead)
-				}
+			c.fetch = nil
+			if len(later) >= segments {
+				c.fetch, later = unsafe.Pointer(&later[0]), later[segments:]
 			}
 			c.dst = unsafe.Pointer(&dst[r*stride+i*lanes])
 			c.table, c.k = unsafe.Pointer(&w.table[i]), uintptr(x.k)
@@ -320,8 +319,6 @@ func (a *assembly) halves(dst []uint16, x []float32) {
 	}
 	halvesRow(dst[n:], x[n:])
 }
-
-func (a *assembly) fetch(p unsafe.Pointer, bytes int) { a.prefetch(p, bytes) }
 
 func (a *assembly) mergeSums(p, q, top, sum, partTop, partSum []float32) {
 	n := whole(len(p))

@@ -168,11 +168,13 @@ func (j *attentionJob) run(worker, chunk int) {
 		weights: b[2*size+queries*(dim+splitTokens):][:2*queries],
 		tile:    b[2*size+queries*(dim+splitTokens+2):],
 		joined:  joined,
-		table:   j.d.table(worker, splitTokens/lanes*(1+dim/lanes)),
 	}
+	places := splitTokens / lanes * (1 + dim/lanes)
+	table := j.d.table(worker, 2*places)
+	w.table, w.later = table[:places], table[places:]
 	j.gather(w.q, u)
 	if u.group >= 0 {
-		j.split(u, u.first, j.parts[chunk], &w)
+		j.split(chunk, u.first, j.parts[chunk], &w)
 		if j.pending[u.group].Add(-1) > 0 {
 			return
 		}
@@ -181,9 +183,9 @@ func (j *attentionJob) run(worker, chunk int) {
 			j.merge(&w.total, &j.parts[u.firstPart+i], &w)
 		}
 	} else {
-		j.split(u, u.first, w.total, &w)
+		j.split(chunk, u.first, w.total, &w)
 		for s := u.first + 1; s <= u.last; s++ {
-			j.split(u, s, w.part, &w)
+			j.split(chunk, s, w.part, &w)
 			j.merge(&w.total, &w.part, &w)
 		}
 	}
@@ -193,12 +195,13 @@ func (j *attentionJob) run(worker, chunk int) {
 // attentionScratch is a worker's memory for a unit.
 type attentionScratch struct {
 	total, part partial
-	q           []float32 // [query][dim]
-	scores      []float32 // [query][splitTokens]
-	weights     []float32 // [2][query]: of merge
-	tile        []float32 // tiles of 2·16·dim halves, each of two blocks of 8
-	joined      int       // 1 if tiles are made of two blocks, else 0
-	table       []unsafe.Pointer
+	q           []float32        // [query][dim]
+	scores      []float32        // [query][splitTokens]
+	weights     []float32        // [2][query]: of merge
+	tile        []float32        // tiles of 2·16·dim halves, each of two blocks of 8
+	joined      int              // 1 if tiles are made of two blocks, else 0
+	table       []unsafe.Pointer // of the tiles of a part
+	later       []unsafe.Pointer // of what is needed next
 }
 
 // gather copies the unit's queries, row by row and head by head.
@@ -219,14 +222,16 @@ func (j *attentionJob) finish(total *partial, u attentionUnit) {
 	}
 }
 
-// split computes one part of the context.
-func (j *attentionJob) split(u attentionUnit, s int, out partial, w *attentionScratch) {
+// split computes one part of a unit's context.
+func (j *attentionJob) split(chunk, s int, out partial, w *attentionScratch) {
+	u := &j.units[chunk]
 	seq, dim := &j.seqs[u.seq], j.kv.shape.HeadDim
 	base := s * splitTokens
 	begin := max(base, j.start(seq.Pos+u.row)) // of the first row, which begins first
 	end := min(base+splitTokens, seq.Pos+u.row+u.rows)
 	first := begin / lanes * lanes
 	keys, values := j.tiles(seq, u.head, begin, end, w)
+	keys.later, values.later = j.needed(chunk, s, w)
 	j.d.kernels.gemmFloats(w.scores[first-base:], splitTokens, keys,
 		floatRows{x: w.q, stride: dim, count: out.queries, k: dim})
 	for i := range out.queries {
@@ -235,20 +240,8 @@ func (j *attentionJob) split(u attentionUnit, s int, out partial, w *attentionSc
 		scores := w.scores[i*splitTokens:][:splitTokens]
 		out.top[i], out.sum[i] = j.d.kernels.softmax(scores, lo-base, hi-base, j.o.Scale, j.o.Softcap)
 	}
-	if s < u.last {
-		j.fetchNext(seq, u.head, base+splitTokens)
-	}
 	j.d.kernels.gemmFloats(out.acc, dim, values,
 		floatRows{x: w.scores[first-base:], stride: splitTokens, count: out.queries, k: end - first})
-}
-
-// fetchNext asks for the first tiles of the next part of the context.
-func (j *attentionJob) fetchNext(s *Seq, head, pos int) {
-	const tiles = 4
-	for i := pos; i < pos+tiles*lanes && i/j.kv.shape.BlockSize < len(s.Blocks); i += j.kv.tile {
-		k, _ := j.kv.tileAt(j.layer, head, s.Blocks[i/j.kv.shape.BlockSize], i)
-		j.d.kernels.fetch(unsafe.Pointer(&k[0]), 2*j.kv.tileElems)
-	}
 }
 
 // tiles lists the tiles of positions begin to end-1, the first with what lies before begin in it: the keys as a panel each,
@@ -267,10 +260,36 @@ func (j *attentionJob) tiles(s *Seq, head, begin, end int, w *attentionScratch) 
 			values.table[i*chunks+c] = unsafe.Pointer(&v[2*c*lanes])
 		}
 	}
-	if j.kv.tile == lanes {
-		keys.ahead = 2 * j.kv.tileElems // the values follow the keys and are needed soon after
-	}
 	return keys, values
+}
+
+// needed lists what is needed next, for fetching: the tiles of the part of the context that follows split s of unit
+// chunk, be it of the unit or of the one after it. Keys go through the tiles in order, each line of a tile beside a
+// column; values, 16 columns a segment, through the second half of them, which keys of few queries do not reach.
+func (j *attentionJob) needed(chunk, s int, w *attentionScratch) (keys, values []unsafe.Pointer) {
+	u := &j.units[chunk]
+	if s++; s > u.last {
+		if chunk+1 == len(j.units) {
+			return nil, nil
+		}
+		u = &j.units[chunk+1]
+		s = u.first
+	}
+	seq, dim := &j.seqs[u.seq], j.kv.shape.HeadDim
+	keys = w.later[:0]
+	first := max(s*splitTokens, j.start(seq.Pos+u.row)) / lanes * lanes
+	for pos := first; pos < min((s+1)*splitTokens, seq.Pos+u.row+u.rows); pos += lanes {
+		k, _ := j.kv.tileAt(j.layer, u.head, seq.Blocks[pos/j.kv.shape.BlockSize], pos)
+		keys = append(keys, unsafe.Pointer(&k[0]))
+	}
+	keys = keys[:len(keys)&^1]
+	all := keys
+	for _, tile := range keys[len(keys)/2:] {
+		for line := 0; line < dim; line += lanes {
+			all = append(all, unsafe.Add(tile, 64*line))
+		}
+	}
+	return keys, all[len(keys):]
 }
 
 // tile returns keys, [dim][16], and values, [16][dim], of the 16 positions that pos is one of, those before pos only as far

@@ -34,7 +34,6 @@ func avx2Kernels() *assembly {
 			kindN4:  unpackN4AVX2,
 		},
 		unpackFrom:   2*tileRows + 1, // three tiles
-		prefetch:     prefetch,
 		quantizeCall: quantizeAVX2,
 		softmaxCall:  softmaxAVX2,
 		greatestCall: greatestAVX2,

@@ -41,7 +41,6 @@ func avx512Kernels() *assembly {
 			kindN4:  unpackN4AVX512,
 		},
 		unpackFrom:   2*tileRows + 1, // three tiles
-		prefetch:     prefetch,
 		quantizeCall: quantizeAVX512,
 		softmaxCall:  softmaxAVX512,
 		greatestCall: greatestAVX512,

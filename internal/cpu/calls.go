@@ -27,7 +27,7 @@ type blockCall struct {
 	halved      uintptr // not 0: half a block's weights are prefetched with each block
 }
 
-// floatCall is what the assembly of float products reads (gen/floats.go), and of which it changes table and k. All
+// floatCall is what the assembly of float products reads (gen/floats.go), and of which it changes table, k and fetch. All
 // steps are in bytes.
 type floatCall struct {
 	dst       unsafe.Pointer
@@ -41,7 +41,8 @@ type floatCall struct {
 	k         uintptr // columns
 	rows      uintptr
 	panels    uintptr
-	ahead     uintptr // prefetch so far ahead
+	ahead     uintptr        // prefetch so far ahead
+	fetch     unsafe.Pointer // pairs of pointers to what is fetched beside each segment, or nil
 }
 
 // quantizeCall is what the assembly of quantisation reads (gen/quantize.go).

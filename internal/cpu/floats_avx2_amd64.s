@@ -52,6 +52,18 @@ segment_12:
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_fetch(BX), AX
+	TESTQ AX, AX
+	JZ nothing_14
+	MOVQ (AX), DX
+	MOVQ 8(AX), R15
+	ADDQ $16, AX
+	MOVQ AX, floatCall_fetch(BX)
+	JMP some_15
+nothing_14:
+	MOVQ SI, DX
+	MOVQ SI, R15
+some_15:
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
 	JLE whole_13
@@ -64,6 +76,10 @@ column_11:
 	VMOVUPS 32(SI), Y3
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
+	PREFETCHT1 (DX)
+	ADDQ $64, DX
+	PREFETCHT1 (R15)
+	ADDQ $64, R15
 	VBROADCASTSS (R8), Y15
 	VFMADD231PS Y15, Y2, Y0
 	VFMADD231PS Y15, Y3, Y1
@@ -91,23 +107,39 @@ rows2panels1_2:
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	MOVQ floatCall_stride(BX), R14
-segment_15:
+segment_17:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_fetch(BX), AX
+	TESTQ AX, AX
+	JZ nothing_19
+	MOVQ (AX), DX
+	MOVQ 8(AX), R15
+	ADDQ $16, AX
+	MOVQ AX, floatCall_fetch(BX)
+	JMP some_20
+nothing_19:
+	MOVQ SI, DX
+	MOVQ SI, R15
+some_20:
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_16
+	JLE whole_18
 	MOVQ floatCall_k(BX), CX
-whole_16:
+whole_18:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_14:
+column_16:
 	VMOVUPS (SI), Y4
 	VMOVUPS 32(SI), Y5
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
+	PREFETCHT1 (DX)
+	ADDQ $64, DX
+	PREFETCHT1 (R15)
+	ADDQ $64, R15
 	VBROADCASTSS (R8), Y15
 	VFMADD231PS Y15, Y4, Y0
 	VFMADD231PS Y15, Y5, Y1
@@ -117,9 +149,9 @@ column_14:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_14
+	JNZ column_16
 	CMPQ floatCall_k(BX), $0
-	JNE segment_15
+	JNE segment_17
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
@@ -143,23 +175,39 @@ rows3panels1_3:
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
 	MOVQ floatCall_stride(BX), R14
-segment_18:
+segment_22:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_fetch(BX), AX
+	TESTQ AX, AX
+	JZ nothing_24
+	MOVQ (AX), DX
+	MOVQ 8(AX), R15
+	ADDQ $16, AX
+	MOVQ AX, floatCall_fetch(BX)
+	JMP some_25
+nothing_24:
+	MOVQ SI, DX
+	MOVQ SI, R15
+some_25:
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_19
+	JLE whole_23
 	MOVQ floatCall_k(BX), CX
-whole_19:
+whole_23:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_17:
+column_21:
 	VMOVUPS (SI), Y6
 	VMOVUPS 32(SI), Y7
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
+	PREFETCHT1 (DX)
+	ADDQ $64, DX
+	PREFETCHT1 (R15)
+	ADDQ $64, R15
 	VBROADCASTSS (R8), Y15
 	VFMADD231PS Y15, Y6, Y0
 	VFMADD231PS Y15, Y7, Y1
@@ -172,9 +220,9 @@ column_17:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_17
+	JNZ column_21
 	CMPQ floatCall_k(BX), $0
-	JNE segment_18
+	JNE segment_22
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
@@ -203,23 +251,39 @@ rows4panels1_4:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	MOVQ floatCall_stride(BX), R14
-segment_21:
+segment_27:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_fetch(BX), AX
+	TESTQ AX, AX
+	JZ nothing_29
+	MOVQ (AX), DX
+	MOVQ 8(AX), R15
+	ADDQ $16, AX
+	MOVQ AX, floatCall_fetch(BX)
+	JMP some_30
+nothing_29:
+	MOVQ SI, DX
+	MOVQ SI, R15
+some_30:
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_22
+	JLE whole_28
 	MOVQ floatCall_k(BX), CX
-whole_22:
+whole_28:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_20:
+column_26:
 	VMOVUPS (SI), Y8
 	VMOVUPS 32(SI), Y9
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
+	PREFETCHT1 (DX)
+	ADDQ $64, DX
+	PREFETCHT1 (R15)
+	ADDQ $64, R15
 	VBROADCASTSS (R8), Y15
 	VFMADD231PS Y15, Y8, Y0
 	VFMADD231PS Y15, Y9, Y1
@@ -235,9 +299,9 @@ column_20:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_20
+	JNZ column_26
 	CMPQ floatCall_k(BX), $0
-	JNE segment_21
+	JNE segment_27
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
@@ -273,23 +337,39 @@ rows6panels1_5:
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
 	MOVQ floatCall_stride(BX), R14
-segment_24:
+segment_32:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_fetch(BX), AX
+	TESTQ AX, AX
+	JZ nothing_34
+	MOVQ (AX), DX
+	MOVQ 8(AX), R15
+	ADDQ $16, AX
+	MOVQ AX, floatCall_fetch(BX)
+	JMP some_35
+nothing_34:
+	MOVQ SI, DX
+	MOVQ SI, R15
+some_35:
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_25
+	JLE whole_33
 	MOVQ floatCall_k(BX), CX
-whole_25:
+whole_33:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_23:
+column_31:
 	VMOVUPS (SI), Y12
 	VMOVUPS 32(SI), Y13
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
+	PREFETCHT1 (DX)
+	ADDQ $64, DX
+	PREFETCHT1 (R15)
+	ADDQ $64, R15
 	VBROADCASTSS (R8), Y15
 	VFMADD231PS Y15, Y12, Y0
 	VFMADD231PS Y15, Y13, Y1
@@ -311,9 +391,9 @@ column_23:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_23
+	JNZ column_31
 	CMPQ floatCall_k(BX), $0
-	JNE segment_24
+	JNE segment_32
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
@@ -343,32 +423,32 @@ TEXT ·floatsF16AVX2(SB), NOSPLIT, $0-8
 	MOVQ floatCall_rows(BX), AX
 	MOVQ floatCall_panels(BX), CX
 	CMPQ AX, $1
-	JNE next_31
+	JNE next_41
 	CMPQ CX, $1
-	JEQ rows1panels1_26
-next_31:
+	JEQ rows1panels1_36
+next_41:
 	CMPQ AX, $2
-	JNE next_32
+	JNE next_42
 	CMPQ CX, $1
-	JEQ rows2panels1_27
-next_32:
+	JEQ rows2panels1_37
+next_42:
 	CMPQ AX, $3
-	JNE next_33
+	JNE next_43
 	CMPQ CX, $1
-	JEQ rows3panels1_28
-next_33:
+	JEQ rows3panels1_38
+next_43:
 	CMPQ AX, $4
-	JNE next_34
+	JNE next_44
 	CMPQ CX, $1
-	JEQ rows4panels1_29
-next_34:
+	JEQ rows4panels1_39
+next_44:
 	CMPQ AX, $6
-	JNE next_35
+	JNE next_45
 	CMPQ CX, $1
-	JEQ rows6panels1_30
-next_35:
+	JEQ rows6panels1_40
+next_45:
 	UNDEF
-rows1panels1_26:
+rows1panels1_36:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -378,39 +458,55 @@ rows1panels1_26:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	MOVQ floatCall_stride(BX), R14
-segment_37:
+segment_47:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_fetch(BX), AX
+	TESTQ AX, AX
+	JZ nothing_49
+	MOVQ (AX), DX
+	MOVQ 8(AX), R15
+	ADDQ $16, AX
+	MOVQ AX, floatCall_fetch(BX)
+	JMP some_50
+nothing_49:
+	MOVQ SI, DX
+	MOVQ SI, R15
+some_50:
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_38
+	JLE whole_48
 	MOVQ floatCall_k(BX), CX
-whole_38:
+whole_48:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_36:
+column_46:
 	VCVTPH2PS (SI), Y2
 	VCVTPH2PS 16(SI), Y3
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
+	PREFETCHT1 (DX)
+	ADDQ $64, DX
+	PREFETCHT1 (R15)
+	ADDQ $64, R15
 	VBROADCASTSS (R8), Y15
 	VFMADD231PS Y15, Y2, Y0
 	VFMADD231PS Y15, Y3, Y1
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_36
+	JNZ column_46
 	CMPQ floatCall_k(BX), $0
-	JNE segment_37
+	JNE segment_47
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
 	ADDQ floatCall_dstStride(BX), AX
 	VZEROUPPER
 	RET
-rows2panels1_27:
+rows2panels1_37:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -422,23 +518,39 @@ rows2panels1_27:
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	MOVQ floatCall_stride(BX), R14
-segment_40:
+segment_52:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_fetch(BX), AX
+	TESTQ AX, AX
+	JZ nothing_54
+	MOVQ (AX), DX
+	MOVQ 8(AX), R15
+	ADDQ $16, AX
+	MOVQ AX, floatCall_fetch(BX)
+	JMP some_55
+nothing_54:
+	MOVQ SI, DX
+	MOVQ SI, R15
+some_55:
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_41
+	JLE whole_53
 	MOVQ floatCall_k(BX), CX
-whole_41:
+whole_53:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_39:
+column_51:
 	VCVTPH2PS (SI), Y4
 	VCVTPH2PS 16(SI), Y5
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
+	PREFETCHT1 (DX)
+	ADDQ $64, DX
+	PREFETCHT1 (R15)
+	ADDQ $64, R15
 	VBROADCASTSS (R8), Y15
 	VFMADD231PS Y15, Y4, Y0
 	VFMADD231PS Y15, Y5, Y1
@@ -448,9 +560,9 @@ column_39:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_39
+	JNZ column_51
 	CMPQ floatCall_k(BX), $0
-	JNE segment_40
+	JNE segment_52
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
@@ -460,7 +572,7 @@ column_39:
 	ADDQ floatCall_dstStride(BX), AX
 	VZEROUPPER
 	RET
-rows3panels1_28:
+rows3panels1_38:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -474,23 +586,39 @@ rows3panels1_28:
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
 	MOVQ floatCall_stride(BX), R14
-segment_43:
+segment_57:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_fetch(BX), AX
+	TESTQ AX, AX
+	JZ nothing_59
+	MOVQ (AX), DX
+	MOVQ 8(AX), R15
+	ADDQ $16, AX
+	MOVQ AX, floatCall_fetch(BX)
+	JMP some_60
+nothing_59:
+	MOVQ SI, DX
+	MOVQ SI, R15
+some_60:
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_44
+	JLE whole_58
 	MOVQ floatCall_k(BX), CX
-whole_44:
+whole_58:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_42:
+column_56:
 	VCVTPH2PS (SI), Y6
 	VCVTPH2PS 16(SI), Y7
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
+	PREFETCHT1 (DX)
+	ADDQ $64, DX
+	PREFETCHT1 (R15)
+	ADDQ $64, R15
 	VBROADCASTSS (R8), Y15
 	VFMADD231PS Y15, Y6, Y0
 	VFMADD231PS Y15, Y7, Y1
@@ -503,9 +631,9 @@ column_42:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_42
+	JNZ column_56
 	CMPQ floatCall_k(BX), $0
-	JNE segment_43
+	JNE segment_57
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
@@ -518,7 +646,7 @@ column_42:
 	ADDQ floatCall_dstStride(BX), AX
 	VZEROUPPER
 	RET
-rows4panels1_29:
+rows4panels1_39:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -534,23 +662,39 @@ rows4panels1_29:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	MOVQ floatCall_stride(BX), R14
-segment_46:
+segment_62:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_fetch(BX), AX
+	TESTQ AX, AX
+	JZ nothing_64
+	MOVQ (AX), DX
+	MOVQ 8(AX), R15
+	ADDQ $16, AX
+	MOVQ AX, floatCall_fetch(BX)
+	JMP some_65
+nothing_64:
+	MOVQ SI, DX
+	MOVQ SI, R15
+some_65:
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_47
+	JLE whole_63
 	MOVQ floatCall_k(BX), CX
-whole_47:
+whole_63:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_45:
+column_61:
 	VCVTPH2PS (SI), Y8
 	VCVTPH2PS 16(SI), Y9
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
+	PREFETCHT1 (DX)
+	ADDQ $64, DX
+	PREFETCHT1 (R15)
+	ADDQ $64, R15
 	VBROADCASTSS (R8), Y15
 	VFMADD231PS Y15, Y8, Y0
 	VFMADD231PS Y15, Y9, Y1
@@ -566,9 +710,9 @@ column_45:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_45
+	JNZ column_61
 	CMPQ floatCall_k(BX), $0
-	JNE segment_46
+	JNE segment_62
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
@@ -584,7 +728,7 @@ column_45:
 	ADDQ floatCall_dstStride(BX), AX
 	VZEROUPPER
 	RET
-rows6panels1_30:
+rows6panels1_40:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -604,23 +748,39 @@ rows6panels1_30:
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
 	MOVQ floatCall_stride(BX), R14
-segment_49:
+segment_67:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_fetch(BX), AX
+	TESTQ AX, AX
+	JZ nothing_69
+	MOVQ (AX), DX
+	MOVQ 8(AX), R15
+	ADDQ $16, AX
+	MOVQ AX, floatCall_fetch(BX)
+	JMP some_70
+nothing_69:
+	MOVQ SI, DX
+	MOVQ SI, R15
+some_70:
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_50
+	JLE whole_68
 	MOVQ floatCall_k(BX), CX
-whole_50:
+whole_68:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_48:
+column_66:
 	VCVTPH2PS (SI), Y12
 	VCVTPH2PS 16(SI), Y13
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
+	PREFETCHT1 (DX)
+	ADDQ $64, DX
+	PREFETCHT1 (R15)
+	ADDQ $64, R15
 	VBROADCASTSS (R8), Y15
 	VFMADD231PS Y15, Y12, Y0
 	VFMADD231PS Y15, Y13, Y1
@@ -642,9 +802,9 @@ column_48:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_48
+	JNZ column_66
 	CMPQ floatCall_k(BX), $0
-	JNE segment_49
+	JNE segment_67
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
@@ -674,32 +834,32 @@ TEXT ·floatsBF16AVX2(SB), NOSPLIT, $0-8
 	MOVQ floatCall_rows(BX), AX
 	MOVQ floatCall_panels(BX), CX
 	CMPQ AX, $1
-	JNE next_56
+	JNE next_76
 	CMPQ CX, $1
-	JEQ rows1panels1_51
-next_56:
+	JEQ rows1panels1_71
+next_76:
 	CMPQ AX, $2
-	JNE next_57
+	JNE next_77
 	CMPQ CX, $1
-	JEQ rows2panels1_52
-next_57:
+	JEQ rows2panels1_72
+next_77:
 	CMPQ AX, $3
-	JNE next_58
+	JNE next_78
 	CMPQ CX, $1
-	JEQ rows3panels1_53
-next_58:
+	JEQ rows3panels1_73
+next_78:
 	CMPQ AX, $4
-	JNE next_59
+	JNE next_79
 	CMPQ CX, $1
-	JEQ rows4panels1_54
-next_59:
+	JEQ rows4panels1_74
+next_79:
 	CMPQ AX, $6
-	JNE next_60
+	JNE next_80
 	CMPQ CX, $1
-	JEQ rows6panels1_55
-next_60:
+	JEQ rows6panels1_75
+next_80:
 	UNDEF
-rows1panels1_51:
+rows1panels1_71:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -709,41 +869,57 @@ rows1panels1_51:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	MOVQ floatCall_stride(BX), R14
-segment_62:
+segment_82:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_fetch(BX), AX
+	TESTQ AX, AX
+	JZ nothing_84
+	MOVQ (AX), DX
+	MOVQ 8(AX), R15
+	ADDQ $16, AX
+	MOVQ AX, floatCall_fetch(BX)
+	JMP some_85
+nothing_84:
+	MOVQ SI, DX
+	MOVQ SI, R15
+some_85:
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_63
+	JLE whole_83
 	MOVQ floatCall_k(BX), CX
-whole_63:
+whole_83:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_61:
+column_81:
 	VPMOVZXWD (SI), Y2
 	VPSLLD $16, Y2, Y2
 	VPMOVZXWD 16(SI), Y3
 	VPSLLD $16, Y3, Y3
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
+	PREFETCHT1 (DX)
+	ADDQ $64, DX
+	PREFETCHT1 (R15)
+	ADDQ $64, R15
 	VBROADCASTSS (R8), Y15
 	VFMADD231PS Y15, Y2, Y0
 	VFMADD231PS Y15, Y3, Y1
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_61
+	JNZ column_81
 	CMPQ floatCall_k(BX), $0
-	JNE segment_62
+	JNE segment_82
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
 	ADDQ floatCall_dstStride(BX), AX
 	VZEROUPPER
 	RET
-rows2panels1_52:
+rows2panels1_72:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -755,25 +931,41 @@ rows2panels1_52:
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	MOVQ floatCall_stride(BX), R14
-segment_65:
+segment_87:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_fetch(BX), AX
+	TESTQ AX, AX
+	JZ nothing_89
+	MOVQ (AX), DX
+	MOVQ 8(AX), R15
+	ADDQ $16, AX
+	MOVQ AX, floatCall_fetch(BX)
+	JMP some_90
+nothing_89:
+	MOVQ SI, DX
+	MOVQ SI, R15
+some_90:
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_66
+	JLE whole_88
 	MOVQ floatCall_k(BX), CX
-whole_66:
+whole_88:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_64:
+column_86:
 	VPMOVZXWD (SI), Y4
 	VPSLLD $16, Y4, Y4
 	VPMOVZXWD 16(SI), Y5
 	VPSLLD $16, Y5, Y5
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
+	PREFETCHT1 (DX)
+	ADDQ $64, DX
+	PREFETCHT1 (R15)
+	ADDQ $64, R15
 	VBROADCASTSS (R8), Y15
 	VFMADD231PS Y15, Y4, Y0
 	VFMADD231PS Y15, Y5, Y1
@@ -783,9 +975,9 @@ column_64:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_64
+	JNZ column_86
 	CMPQ floatCall_k(BX), $0
-	JNE segment_65
+	JNE segment_87
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
@@ -795,7 +987,7 @@ column_64:
 	ADDQ floatCall_dstStride(BX), AX
 	VZEROUPPER
 	RET
-rows3panels1_53:
+rows3panels1_73:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -809,25 +1001,41 @@ rows3panels1_53:
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
 	MOVQ floatCall_stride(BX), R14
-segment_68:
+segment_92:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_fetch(BX), AX
+	TESTQ AX, AX
+	JZ nothing_94
+	MOVQ (AX), DX
+	MOVQ 8(AX), R15
+	ADDQ $16, AX
+	MOVQ AX, floatCall_fetch(BX)
+	JMP some_95
+nothing_94:
+	MOVQ SI, DX
+	MOVQ SI, R15
+some_95:
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_69
+	JLE whole_93
 	MOVQ floatCall_k(BX), CX
-whole_69:
+whole_93:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_67:
+column_91:
 	VPMOVZXWD (SI), Y6
 	VPSLLD $16, Y6, Y6
 	VPMOVZXWD 16(SI), Y7
 	VPSLLD $16, Y7, Y7
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
+	PREFETCHT1 (DX)
+	ADDQ $64, DX
+	PREFETCHT1 (R15)
+	ADDQ $64, R15
 	VBROADCASTSS (R8), Y15
 	VFMADD231PS Y15, Y6, Y0
 	VFMADD231PS Y15, Y7, Y1
@@ -840,9 +1048,9 @@ column_67:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_67
+	JNZ column_91
 	CMPQ floatCall_k(BX), $0
-	JNE segment_68
+	JNE segment_92
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
@@ -855,7 +1063,7 @@ column_67:
 	ADDQ floatCall_dstStride(BX), AX
 	VZEROUPPER
 	RET
-rows4panels1_54:
+rows4panels1_74:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -871,25 +1079,41 @@ rows4panels1_54:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	MOVQ floatCall_stride(BX), R14
-segment_71:
+segment_97:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_fetch(BX), AX
+	TESTQ AX, AX
+	JZ nothing_99
+	MOVQ (AX), DX
+	MOVQ 8(AX), R15
+	ADDQ $16, AX
+	MOVQ AX, floatCall_fetch(BX)
+	JMP some_100
+nothing_99:
+	MOVQ SI, DX
+	MOVQ SI, R15
+some_100:
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_72
+	JLE whole_98
 	MOVQ floatCall_k(BX), CX
-whole_72:
+whole_98:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_70:
+column_96:
 	VPMOVZXWD (SI), Y8
 	VPSLLD $16, Y8, Y8
 	VPMOVZXWD 16(SI), Y9
 	VPSLLD $16, Y9, Y9
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
+	PREFETCHT1 (DX)
+	ADDQ $64, DX
+	PREFETCHT1 (R15)
+	ADDQ $64, R15
 	VBROADCASTSS (R8), Y15
 	VFMADD231PS Y15, Y8, Y0
 	VFMADD231PS Y15, Y9, Y1
@@ -905,9 +1129,9 @@ column_70:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_70
+	JNZ column_96
 	CMPQ floatCall_k(BX), $0
-	JNE segment_71
+	JNE segment_97
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
@@ -923,7 +1147,7 @@ column_70:
 	ADDQ floatCall_dstStride(BX), AX
 	VZEROUPPER
 	RET
-rows6panels1_55:
+rows6panels1_75:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -943,25 +1167,41 @@ rows6panels1_55:
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
 	MOVQ floatCall_stride(BX), R14
-segment_74:
+segment_102:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_fetch(BX), AX
+	TESTQ AX, AX
+	JZ nothing_104
+	MOVQ (AX), DX
+	MOVQ 8(AX), R15
+	ADDQ $16, AX
+	MOVQ AX, floatCall_fetch(BX)
+	JMP some_105
+nothing_104:
+	MOVQ SI, DX
+	MOVQ SI, R15
+some_105:
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_75
+	JLE whole_103
 	MOVQ floatCall_k(BX), CX
-whole_75:
+whole_103:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_73:
+column_101:
 	VPMOVZXWD (SI), Y12
 	VPSLLD $16, Y12, Y12
 	VPMOVZXWD 16(SI), Y13
 	VPSLLD $16, Y13, Y13
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
+	PREFETCHT1 (DX)
+	ADDQ $64, DX
+	PREFETCHT1 (R15)
+	ADDQ $64, R15
 	VBROADCASTSS (R8), Y15
 	VFMADD231PS Y15, Y12, Y0
 	VFMADD231PS Y15, Y13, Y1
@@ -983,9 +1223,9 @@ column_73:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_73
+	JNZ column_101
 	CMPQ floatCall_k(BX), $0
-	JNE segment_74
+	JNE segment_102
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)

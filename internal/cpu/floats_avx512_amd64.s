@@ -96,6 +96,18 @@ segment_30:
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_fetch(BX), AX
+	TESTQ AX, AX
+	JZ nothing_32
+	MOVQ (AX), DX
+	MOVQ 8(AX), R15
+	ADDQ $16, AX
+	MOVQ AX, floatCall_fetch(BX)
+	JMP some_33
+nothing_32:
+	MOVQ SI, DX
+	MOVQ SI, R15
+some_33:
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
 	JLE whole_31
@@ -107,6 +119,10 @@ column_29:
 	VMOVUPS (SI), Z1
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
+	PREFETCHT1 (DX)
+	ADDQ $64, DX
+	PREFETCHT1 (R15)
+	ADDQ $64, R15
 	VFMADD231PS.BCST (R8), Z1, Z0
 	ADDQ $4, R8
 	ADDQ $4, R9
@@ -131,7 +147,7 @@ rows1panels4_2:
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	MOVQ floatCall_stride(BX), R14
-segment_33:
+segment_35:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	MOVQ 8(AX), DI
@@ -139,14 +155,26 @@ segment_33:
 	MOVQ 24(AX), R15
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_fetch(BX), AX
+	TESTQ AX, AX
+	JZ nothing_37
+	MOVQ (AX), R9
+	MOVQ 8(AX), R13
+	ADDQ $16, AX
+	MOVQ AX, floatCall_fetch(BX)
+	JMP some_38
+nothing_37:
+	MOVQ SI, R9
+	MOVQ SI, R13
+some_38:
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_34
+	JLE whole_36
 	MOVQ floatCall_k(BX), CX
-whole_34:
+whole_36:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_32:
+column_34:
 	VMOVUPS (SI), Z4
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -159,6 +187,10 @@ column_32:
 	VMOVUPS (R15), Z7
 	PREFETCHT1 (R15)(AX*1)
 	ADDQ R14, R15
+	PREFETCHT1 (R9)
+	ADDQ $64, R9
+	PREFETCHT1 (R13)
+	ADDQ $64, R13
 	VBROADCASTSS (R8), Z31
 	VFMADD231PS Z31, Z4, Z0
 	VFMADD231PS Z31, Z5, Z1
@@ -167,9 +199,9 @@ column_32:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_32
+	JNZ column_34
 	CMPQ floatCall_k(BX), $0
-	JNE segment_33
+	JNE segment_35
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
@@ -188,30 +220,46 @@ rows2panels1_3:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	MOVQ floatCall_stride(BX), R14
-segment_36:
+segment_40:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_fetch(BX), AX
+	TESTQ AX, AX
+	JZ nothing_42
+	MOVQ (AX), DX
+	MOVQ 8(AX), R15
+	ADDQ $16, AX
+	MOVQ AX, floatCall_fetch(BX)
+	JMP some_43
+nothing_42:
+	MOVQ SI, DX
+	MOVQ SI, R15
+some_43:
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_37
+	JLE whole_41
 	MOVQ floatCall_k(BX), CX
-whole_37:
+whole_41:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_35:
+column_39:
 	VMOVUPS (SI), Z2
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
+	PREFETCHT1 (DX)
+	ADDQ $64, DX
+	PREFETCHT1 (R15)
+	ADDQ $64, R15
 	VFMADD231PS.BCST (R8), Z2, Z0
 	VFMADD231PS.BCST (R8)(R10*1), Z2, Z1
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_35
+	JNZ column_39
 	CMPQ floatCall_k(BX), $0
-	JNE segment_36
+	JNE segment_40
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -235,7 +283,7 @@ rows2panels4_4:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 	MOVQ floatCall_stride(BX), R14
-segment_39:
+segment_45:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	MOVQ 8(AX), DI
@@ -243,14 +291,26 @@ segment_39:
 	MOVQ 24(AX), R15
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_fetch(BX), AX
+	TESTQ AX, AX
+	JZ nothing_47
+	MOVQ (AX), R9
+	MOVQ 8(AX), R13
+	ADDQ $16, AX
+	MOVQ AX, floatCall_fetch(BX)
+	JMP some_48
+nothing_47:
+	MOVQ SI, R9
+	MOVQ SI, R13
+some_48:
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_40
+	JLE whole_46
 	MOVQ floatCall_k(BX), CX
-whole_40:
+whole_46:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_38:
+column_44:
 	VMOVUPS (SI), Z8
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -263,6 +323,10 @@ column_38:
 	VMOVUPS (R15), Z11
 	PREFETCHT1 (R15)(AX*1)
 	ADDQ R14, R15
+	PREFETCHT1 (R9)
+	ADDQ $64, R9
+	PREFETCHT1 (R13)
+	ADDQ $64, R13
 	VBROADCASTSS (R8), Z31
 	VFMADD231PS Z31, Z8, Z0
 	VFMADD231PS Z31, Z9, Z1
@@ -276,9 +340,9 @@ column_38:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_38
+	JNZ column_44
 	CMPQ floatCall_k(BX), $0
-	JNE segment_39
+	JNE segment_45
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
@@ -303,31 +367,47 @@ rows3panels1_5:
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	MOVQ floatCall_stride(BX), R14
-segment_42:
+segment_50:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_fetch(BX), AX
+	TESTQ AX, AX
+	JZ nothing_52
+	MOVQ (AX), DX
+	MOVQ 8(AX), R15
+	ADDQ $16, AX
+	MOVQ AX, floatCall_fetch(BX)
+	JMP some_53
+nothing_52:
+	MOVQ SI, DX
+	MOVQ SI, R15
+some_53:
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_43
+	JLE whole_51
 	MOVQ floatCall_k(BX), CX
-whole_43:
+whole_51:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_41:
+column_49:
 	VMOVUPS (SI), Z3
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
+	PREFETCHT1 (DX)
+	ADDQ $64, DX
+	PREFETCHT1 (R15)
+	ADDQ $64, R15
 	VFMADD231PS.BCST (R8), Z3, Z0
 	VFMADD231PS.BCST (R8)(R10*1), Z3, Z1
 	VFMADD231PS.BCST (R8)(R10*2), Z3, Z2
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_41
+	JNZ column_49
 	CMPQ floatCall_k(BX), $0
-	JNE segment_42
+	JNE segment_50
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -357,7 +437,7 @@ rows3panels4_6:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 	MOVQ floatCall_stride(BX), R14
-segment_45:
+segment_55:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	MOVQ 8(AX), DI
@@ -365,14 +445,26 @@ segment_45:
 	MOVQ 24(AX), R15
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_fetch(BX), AX
+	TESTQ AX, AX
+	JZ nothing_57
+	MOVQ (AX), R9
+	MOVQ 8(AX), R13
+	ADDQ $16, AX
+	MOVQ AX, floatCall_fetch(BX)
+	JMP some_58
+nothing_57:
+	MOVQ SI, R9
+	MOVQ SI, R13
+some_58:
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_46
+	JLE whole_56
 	MOVQ floatCall_k(BX), CX
-whole_46:
+whole_56:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_44:
+column_54:
 	VMOVUPS (SI), Z12
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -385,6 +477,10 @@ column_44:
 	VMOVUPS (R15), Z15
 	PREFETCHT1 (R15)(AX*1)
 	ADDQ R14, R15
+	PREFETCHT1 (R9)
+	ADDQ $64, R9
+	PREFETCHT1 (R13)
+	ADDQ $64, R13
 	VBROADCASTSS (R8), Z31
 	VFMADD231PS Z31, Z12, Z0
 	VFMADD231PS Z31, Z13, Z1
@@ -403,9 +499,9 @@ column_44:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_44
+	JNZ column_54
 	CMPQ floatCall_k(BX), $0
-	JNE segment_45
+	JNE segment_55
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
@@ -436,22 +532,38 @@ rows4panels1_7:
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	MOVQ floatCall_stride(BX), R14
-segment_48:
+segment_60:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_fetch(BX), AX
+	TESTQ AX, AX
+	JZ nothing_62
+	MOVQ (AX), DX
+	MOVQ 8(AX), R15
+	ADDQ $16, AX
+	MOVQ AX, floatCall_fetch(BX)
+	JMP some_63
+nothing_62:
+	MOVQ SI, DX
+	MOVQ SI, R15
+some_63:
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_49
+	JLE whole_61
 	MOVQ floatCall_k(BX), CX
-whole_49:
+whole_61:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_47:
+column_59:
 	VMOVUPS (SI), Z4
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
+	PREFETCHT1 (DX)
+	ADDQ $64, DX
+	PREFETCHT1 (R15)
+	ADDQ $64, R15
 	VFMADD231PS.BCST (R8), Z4, Z0
 	VFMADD231PS.BCST (R8)(R10*1), Z4, Z1
 	VFMADD231PS.BCST (R8)(R10*2), Z4, Z2
@@ -459,9 +571,9 @@ column_47:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_47
+	JNZ column_59
 	CMPQ floatCall_k(BX), $0
-	JNE segment_48
+	JNE segment_60
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -497,7 +609,7 @@ rows4panels4_8:
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 	MOVQ floatCall_stride(BX), R14
-segment_51:
+segment_65:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	MOVQ 8(AX), DI
@@ -505,14 +617,26 @@ segment_51:
 	MOVQ 24(AX), R15
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_fetch(BX), AX
+	TESTQ AX, AX
+	JZ nothing_67
+	MOVQ (AX), R9
+	MOVQ 8(AX), R13
+	ADDQ $16, AX
+	MOVQ AX, floatCall_fetch(BX)
+	JMP some_68
+nothing_67:
+	MOVQ SI, R9
+	MOVQ SI, R13
+some_68:
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_52
+	JLE whole_66
 	MOVQ floatCall_k(BX), CX
-whole_52:
+whole_66:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_50:
+column_64:
 	VMOVUPS (SI), Z16
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -525,6 +649,10 @@ column_50:
 	VMOVUPS (R15), Z19
 	PREFETCHT1 (R15)(AX*1)
 	ADDQ R14, R15
+	PREFETCHT1 (R9)
+	ADDQ $64, R9
+	PREFETCHT1 (R13)
+	ADDQ $64, R13
 	VBROADCASTSS (R8), Z31
 	VFMADD231PS Z31, Z16, Z0
 	VFMADD231PS Z31, Z17, Z1
@@ -548,9 +676,9 @@ column_50:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_50
+	JNZ column_64
 	CMPQ floatCall_k(BX), $0
-	JNE segment_51
+	JNE segment_65
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
@@ -588,22 +716,38 @@ rows6panels1_9:
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 	MOVQ floatCall_stride(BX), R14
-segment_54:
+segment_70:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_fetch(BX), AX
+	TESTQ AX, AX
+	JZ nothing_72
+	MOVQ (AX), DX
+	MOVQ 8(AX), R15
+	ADDQ $16, AX
+	MOVQ AX, floatCall_fetch(BX)
+	JMP some_73
+nothing_72:
+	MOVQ SI, DX
+	MOVQ SI, R15
+some_73:
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_55
+	JLE whole_71
 	MOVQ floatCall_k(BX), CX
-whole_55:
+whole_71:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_53:
+column_69:
 	VMOVUPS (SI), Z6
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
+	PREFETCHT1 (DX)
+	ADDQ $64, DX
+	PREFETCHT1 (R15)
+	ADDQ $64, R15
 	VFMADD231PS.BCST (R8), Z6, Z0
 	VFMADD231PS.BCST (R8)(R10*1), Z6, Z1
 	VFMADD231PS.BCST (R8)(R10*2), Z6, Z2
@@ -613,9 +757,9 @@ column_53:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_53
+	JNZ column_69
 	CMPQ floatCall_k(BX), $0
-	JNE segment_54
+	JNE segment_70
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -651,26 +795,42 @@ rows6panels2_10:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 	MOVQ floatCall_stride(BX), R14
-segment_57:
+segment_75:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	MOVQ 8(AX), DI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_fetch(BX), AX
+	TESTQ AX, AX
+	JZ nothing_77
+	MOVQ (AX), DX
+	MOVQ 8(AX), R15
+	ADDQ $16, AX
+	MOVQ AX, floatCall_fetch(BX)
+	JMP some_78
+nothing_77:
+	MOVQ SI, DX
+	MOVQ SI, R15
+some_78:
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_58
+	JLE whole_76
 	MOVQ floatCall_k(BX), CX
-whole_58:
+whole_76:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_56:
+column_74:
 	VMOVUPS (SI), Z12
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
 	VMOVUPS (DI), Z13
 	PREFETCHT1 (DI)(AX*1)
 	ADDQ R14, DI
+	PREFETCHT1 (DX)
+	ADDQ $64, DX
+	PREFETCHT1 (R15)
+	ADDQ $64, R15
 	VBROADCASTSS (R8), Z31
 	VFMADD231PS Z31, Z12, Z0
 	VFMADD231PS Z31, Z13, Z1
@@ -692,9 +852,9 @@ column_56:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_56
+	JNZ column_74
 	CMPQ floatCall_k(BX), $0
-	JNE segment_57
+	JNE segment_75
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
@@ -732,22 +892,38 @@ rows8panels1_11:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 	MOVQ floatCall_stride(BX), R14
-segment_60:
+segment_80:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_fetch(BX), AX
+	TESTQ AX, AX
+	JZ nothing_82
+	MOVQ (AX), DX
+	MOVQ 8(AX), R15
+	ADDQ $16, AX
+	MOVQ AX, floatCall_fetch(BX)
+	JMP some_83
+nothing_82:
+	MOVQ SI, DX
+	MOVQ SI, R15
+some_83:
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_61
+	JLE whole_81
 	MOVQ floatCall_k(BX), CX
-whole_61:
+whole_81:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_59:
+column_79:
 	VMOVUPS (SI), Z8
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
+	PREFETCHT1 (DX)
+	ADDQ $64, DX
+	PREFETCHT1 (R15)
+	ADDQ $64, R15
 	VFMADD231PS.BCST (R8), Z8, Z0
 	VFMADD231PS.BCST (R8)(R10*1), Z8, Z1
 	VFMADD231PS.BCST (R8)(R10*2), Z8, Z2
@@ -759,9 +935,9 @@ column_59:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_59
+	JNZ column_79
 	CMPQ floatCall_k(BX), $0
-	JNE segment_60
+	JNE segment_80
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -801,19 +977,19 @@ rows12panels1_12:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 	MOVQ floatCall_stride(BX), R14
-segment_63:
+segment_85:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_64
+	JLE whole_86
 	MOVQ floatCall_k(BX), CX
-whole_64:
+whole_86:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_62:
+column_84:
 	VMOVUPS (SI), Z12
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -832,9 +1008,9 @@ column_62:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_62
+	JNZ column_84
 	CMPQ floatCall_k(BX), $0
-	JNE segment_63
+	JNE segment_85
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -886,19 +1062,19 @@ rows16panels1_13:
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 	MOVQ floatCall_stride(BX), R14
-segment_66:
+segment_88:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_67
+	JLE whole_89
 	MOVQ floatCall_k(BX), CX
-whole_67:
+whole_89:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_65:
+column_87:
 	VMOVUPS (SI), Z16
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -921,9 +1097,9 @@ column_65:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_65
+	JNZ column_87
 	CMPQ floatCall_k(BX), $0
-	JNE segment_66
+	JNE segment_88
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -992,19 +1168,19 @@ rows24panels1_14:
 	VPXORD Z22, Z22, Z22
 	VPXORD Z23, Z23, Z23
 	MOVQ floatCall_stride(BX), R14
-segment_69:
+segment_91:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_70
+	JLE whole_92
 	MOVQ floatCall_k(BX), CX
-whole_70:
+whole_92:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_68:
+column_90:
 	VMOVUPS (SI), Z24
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -1036,9 +1212,9 @@ column_68:
 	ADDQ $4, R9
 	ADDQ $4, DI
 	DECQ CX
-	JNZ column_68
+	JNZ column_90
 	CMPQ floatCall_k(BX), $0
-	JNE segment_69
+	JNE segment_91
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -1098,77 +1274,77 @@ TEXT ·floatsF16AVX512(SB), NOSPLIT, $0-8
 	MOVQ floatCall_rows(BX), AX
 	MOVQ floatCall_panels(BX), CX
 	CMPQ AX, $1
-	JNE next_85
+	JNE next_107
 	CMPQ CX, $1
-	JEQ rows1panels1_71
-next_85:
+	JEQ rows1panels1_93
+next_107:
 	CMPQ AX, $1
-	JNE next_86
+	JNE next_108
 	CMPQ CX, $4
-	JEQ rows1panels4_72
-next_86:
+	JEQ rows1panels4_94
+next_108:
 	CMPQ AX, $2
-	JNE next_87
+	JNE next_109
 	CMPQ CX, $1
-	JEQ rows2panels1_73
-next_87:
+	JEQ rows2panels1_95
+next_109:
 	CMPQ AX, $2
-	JNE next_88
+	JNE next_110
 	CMPQ CX, $4
-	JEQ rows2panels4_74
-next_88:
+	JEQ rows2panels4_96
+next_110:
 	CMPQ AX, $3
-	JNE next_89
+	JNE next_111
 	CMPQ CX, $1
-	JEQ rows3panels1_75
-next_89:
+	JEQ rows3panels1_97
+next_111:
 	CMPQ AX, $3
-	JNE next_90
+	JNE next_112
 	CMPQ CX, $4
-	JEQ rows3panels4_76
-next_90:
+	JEQ rows3panels4_98
+next_112:
 	CMPQ AX, $4
-	JNE next_91
+	JNE next_113
 	CMPQ CX, $1
-	JEQ rows4panels1_77
-next_91:
+	JEQ rows4panels1_99
+next_113:
 	CMPQ AX, $4
-	JNE next_92
+	JNE next_114
 	CMPQ CX, $4
-	JEQ rows4panels4_78
-next_92:
+	JEQ rows4panels4_100
+next_114:
 	CMPQ AX, $6
-	JNE next_93
+	JNE next_115
 	CMPQ CX, $1
-	JEQ rows6panels1_79
-next_93:
+	JEQ rows6panels1_101
+next_115:
 	CMPQ AX, $6
-	JNE next_94
+	JNE next_116
 	CMPQ CX, $2
-	JEQ rows6panels2_80
-next_94:
+	JEQ rows6panels2_102
+next_116:
 	CMPQ AX, $8
-	JNE next_95
+	JNE next_117
 	CMPQ CX, $1
-	JEQ rows8panels1_81
-next_95:
+	JEQ rows8panels1_103
+next_117:
 	CMPQ AX, $12
-	JNE next_96
+	JNE next_118
 	CMPQ CX, $1
-	JEQ rows12panels1_82
-next_96:
+	JEQ rows12panels1_104
+next_118:
 	CMPQ AX, $16
-	JNE next_97
+	JNE next_119
 	CMPQ CX, $1
-	JEQ rows16panels1_83
-next_97:
+	JEQ rows16panels1_105
+next_119:
 	CMPQ AX, $24
-	JNE next_98
+	JNE next_120
 	CMPQ CX, $1
-	JEQ rows24panels1_84
-next_98:
+	JEQ rows24panels1_106
+next_120:
 	UNDEF
-rows1panels1_71:
+rows1panels1_93:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -1177,35 +1353,51 @@ rows1panels1_71:
 	LEAQ (R8)(R10*8), R9
 	VPXORD Z0, Z0, Z0
 	MOVQ floatCall_stride(BX), R14
-segment_100:
+segment_122:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_fetch(BX), AX
+	TESTQ AX, AX
+	JZ nothing_124
+	MOVQ (AX), DX
+	MOVQ 8(AX), R15
+	ADDQ $16, AX
+	MOVQ AX, floatCall_fetch(BX)
+	JMP some_125
+nothing_124:
+	MOVQ SI, DX
+	MOVQ SI, R15
+some_125:
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_101
+	JLE whole_123
 	MOVQ floatCall_k(BX), CX
-whole_101:
+whole_123:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_99:
+column_121:
 	VCVTPH2PS (SI), Z1
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
+	PREFETCHT1 (DX)
+	ADDQ $64, DX
+	PREFETCHT1 (R15)
+	ADDQ $64, R15
 	VFMADD231PS.BCST (R8), Z1, Z0
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_99
+	JNZ column_121
 	CMPQ floatCall_k(BX), $0
-	JNE segment_100
+	JNE segment_122
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
 	VZEROUPPER
 	RET
-rows1panels4_72:
+rows1panels4_94:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -1217,7 +1409,7 @@ rows1panels4_72:
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	MOVQ floatCall_stride(BX), R14
-segment_103:
+segment_127:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	MOVQ 8(AX), DI
@@ -1225,14 +1417,26 @@ segment_103:
 	MOVQ 24(AX), R15
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_fetch(BX), AX
+	TESTQ AX, AX
+	JZ nothing_129
+	MOVQ (AX), R9
+	MOVQ 8(AX), R13
+	ADDQ $16, AX
+	MOVQ AX, floatCall_fetch(BX)
+	JMP some_130
+nothing_129:
+	MOVQ SI, R9
+	MOVQ SI, R13
+some_130:
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_104
+	JLE whole_128
 	MOVQ floatCall_k(BX), CX
-whole_104:
+whole_128:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_102:
+column_126:
 	VCVTPH2PS (SI), Z4
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -1245,6 +1449,10 @@ column_102:
 	VCVTPH2PS (R15), Z7
 	PREFETCHT1 (R15)(AX*1)
 	ADDQ R14, R15
+	PREFETCHT1 (R9)
+	ADDQ $64, R9
+	PREFETCHT1 (R13)
+	ADDQ $64, R13
 	VBROADCASTSS (R8), Z31
 	VFMADD231PS Z31, Z4, Z0
 	VFMADD231PS Z31, Z5, Z1
@@ -1253,9 +1461,9 @@ column_102:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_102
+	JNZ column_126
 	CMPQ floatCall_k(BX), $0
-	JNE segment_103
+	JNE segment_127
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
@@ -1264,7 +1472,7 @@ column_102:
 	ADDQ floatCall_dstStride(BX), AX
 	VZEROUPPER
 	RET
-rows2panels1_73:
+rows2panels1_95:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -1274,30 +1482,46 @@ rows2panels1_73:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	MOVQ floatCall_stride(BX), R14
-segment_106:
+segment_132:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_fetch(BX), AX
+	TESTQ AX, AX
+	JZ nothing_134
+	MOVQ (AX), DX
+	MOVQ 8(AX), R15
+	ADDQ $16, AX
+	MOVQ AX, floatCall_fetch(BX)
+	JMP some_135
+nothing_134:
+	MOVQ SI, DX
+	MOVQ SI, R15
+some_135:
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_107
+	JLE whole_133
 	MOVQ floatCall_k(BX), CX
-whole_107:
+whole_133:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_105:
+column_131:
 	VCVTPH2PS (SI), Z2
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
+	PREFETCHT1 (DX)
+	ADDQ $64, DX
+	PREFETCHT1 (R15)
+	ADDQ $64, R15
 	VFMADD231PS.BCST (R8), Z2, Z0
 	VFMADD231PS.BCST (R8)(R10*1), Z2, Z1
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_105
+	JNZ column_131
 	CMPQ floatCall_k(BX), $0
-	JNE segment_106
+	JNE segment_132
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -1305,7 +1529,7 @@ column_105:
 	ADDQ floatCall_dstStride(BX), AX
 	VZEROUPPER
 	RET
-rows2panels4_74:
+rows2panels4_96:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -1321,7 +1545,7 @@ rows2panels4_74:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 	MOVQ floatCall_stride(BX), R14
-segment_109:
+segment_137:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	MOVQ 8(AX), DI
@@ -1329,14 +1553,26 @@ segment_109:
 	MOVQ 24(AX), R15
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_fetch(BX), AX
+	TESTQ AX, AX
+	JZ nothing_139
+	MOVQ (AX), R9
+	MOVQ 8(AX), R13
+	ADDQ $16, AX
+	MOVQ AX, floatCall_fetch(BX)
+	JMP some_140
+nothing_139:
+	MOVQ SI, R9
+	MOVQ SI, R13
+some_140:
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_110
+	JLE whole_138
 	MOVQ floatCall_k(BX), CX
-whole_110:
+whole_138:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_108:
+column_136:
 	VCVTPH2PS (SI), Z8
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -1349,6 +1585,10 @@ column_108:
 	VCVTPH2PS (R15), Z11
 	PREFETCHT1 (R15)(AX*1)
 	ADDQ R14, R15
+	PREFETCHT1 (R9)
+	ADDQ $64, R9
+	PREFETCHT1 (R13)
+	ADDQ $64, R13
 	VBROADCASTSS (R8), Z31
 	VFMADD231PS Z31, Z8, Z0
 	VFMADD231PS Z31, Z9, Z1
@@ -1362,9 +1602,9 @@ column_108:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_108
+	JNZ column_136
 	CMPQ floatCall_k(BX), $0
-	JNE segment_109
+	JNE segment_137
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
@@ -1378,7 +1618,7 @@ column_108:
 	ADDQ floatCall_dstStride(BX), AX
 	VZEROUPPER
 	RET
-rows3panels1_75:
+rows3panels1_97:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -1389,31 +1629,47 @@ rows3panels1_75:
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	MOVQ floatCall_stride(BX), R14
-segment_112:
+segment_142:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_fetch(BX), AX
+	TESTQ AX, AX
+	JZ nothing_144
+	MOVQ (AX), DX
+	MOVQ 8(AX), R15
+	ADDQ $16, AX
+	MOVQ AX, floatCall_fetch(BX)
+	JMP some_145
+nothing_144:
+	MOVQ SI, DX
+	MOVQ SI, R15
+some_145:
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_113
+	JLE whole_143
 	MOVQ floatCall_k(BX), CX
-whole_113:
+whole_143:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_111:
+column_141:
 	VCVTPH2PS (SI), Z3
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
+	PREFETCHT1 (DX)
+	ADDQ $64, DX
+	PREFETCHT1 (R15)
+	ADDQ $64, R15
 	VFMADD231PS.BCST (R8), Z3, Z0
 	VFMADD231PS.BCST (R8)(R10*1), Z3, Z1
 	VFMADD231PS.BCST (R8)(R10*2), Z3, Z2
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_111
+	JNZ column_141
 	CMPQ floatCall_k(BX), $0
-	JNE segment_112
+	JNE segment_142
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -1423,7 +1679,7 @@ column_111:
 	ADDQ floatCall_dstStride(BX), AX
 	VZEROUPPER
 	RET
-rows3panels4_76:
+rows3panels4_98:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -1443,7 +1699,7 @@ rows3panels4_76:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 	MOVQ floatCall_stride(BX), R14
-segment_115:
+segment_147:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	MOVQ 8(AX), DI
@@ -1451,14 +1707,26 @@ segment_115:
 	MOVQ 24(AX), R15
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_fetch(BX), AX
+	TESTQ AX, AX
+	JZ nothing_149
+	MOVQ (AX), R9
+	MOVQ 8(AX), R13
+	ADDQ $16, AX
+	MOVQ AX, floatCall_fetch(BX)
+	JMP some_150
+nothing_149:
+	MOVQ SI, R9
+	MOVQ SI, R13
+some_150:
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_116
+	JLE whole_148
 	MOVQ floatCall_k(BX), CX
-whole_116:
+whole_148:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_114:
+column_146:
 	VCVTPH2PS (SI), Z12
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -1471,6 +1739,10 @@ column_114:
 	VCVTPH2PS (R15), Z15
 	PREFETCHT1 (R15)(AX*1)
 	ADDQ R14, R15
+	PREFETCHT1 (R9)
+	ADDQ $64, R9
+	PREFETCHT1 (R13)
+	ADDQ $64, R13
 	VBROADCASTSS (R8), Z31
 	VFMADD231PS Z31, Z12, Z0
 	VFMADD231PS Z31, Z13, Z1
@@ -1489,9 +1761,9 @@ column_114:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_114
+	JNZ column_146
 	CMPQ floatCall_k(BX), $0
-	JNE segment_115
+	JNE segment_147
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
@@ -1510,7 +1782,7 @@ column_114:
 	ADDQ floatCall_dstStride(BX), AX
 	VZEROUPPER
 	RET
-rows4panels1_77:
+rows4panels1_99:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -1522,22 +1794,38 @@ rows4panels1_77:
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	MOVQ floatCall_stride(BX), R14
-segment_118:
+segment_152:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_fetch(BX), AX
+	TESTQ AX, AX
+	JZ nothing_154
+	MOVQ (AX), DX
+	MOVQ 8(AX), R15
+	ADDQ $16, AX
+	MOVQ AX, floatCall_fetch(BX)
+	JMP some_155
+nothing_154:
+	MOVQ SI, DX
+	MOVQ SI, R15
+some_155:
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_119
+	JLE whole_153
 	MOVQ floatCall_k(BX), CX
-whole_119:
+whole_153:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_117:
+column_151:
 	VCVTPH2PS (SI), Z4
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
+	PREFETCHT1 (DX)
+	ADDQ $64, DX
+	PREFETCHT1 (R15)
+	ADDQ $64, R15
 	VFMADD231PS.BCST (R8), Z4, Z0
 	VFMADD231PS.BCST (R8)(R10*1), Z4, Z1
 	VFMADD231PS.BCST (R8)(R10*2), Z4, Z2
@@ -1545,9 +1833,9 @@ column_117:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_117
+	JNZ column_151
 	CMPQ floatCall_k(BX), $0
-	JNE segment_118
+	JNE segment_152
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -1559,7 +1847,7 @@ column_117:
 	ADDQ floatCall_dstStride(BX), AX
 	VZEROUPPER
 	RET
-rows4panels4_78:
+rows4panels4_100:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -1583,7 +1871,7 @@ rows4panels4_78:
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 	MOVQ floatCall_stride(BX), R14
-segment_121:
+segment_157:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	MOVQ 8(AX), DI
@@ -1591,14 +1879,26 @@ segment_121:
 	MOVQ 24(AX), R15
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_fetch(BX), AX
+	TESTQ AX, AX
+	JZ nothing_159
+	MOVQ (AX), R9
+	MOVQ 8(AX), R13
+	ADDQ $16, AX
+	MOVQ AX, floatCall_fetch(BX)
+	JMP some_160
+nothing_159:
+	MOVQ SI, R9
+	MOVQ SI, R13
+some_160:
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_122
+	JLE whole_158
 	MOVQ floatCall_k(BX), CX
-whole_122:
+whole_158:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_120:
+column_156:
 	VCVTPH2PS (SI), Z16
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -1611,6 +1911,10 @@ column_120:
 	VCVTPH2PS (R15), Z19
 	PREFETCHT1 (R15)(AX*1)
 	ADDQ R14, R15
+	PREFETCHT1 (R9)
+	ADDQ $64, R9
+	PREFETCHT1 (R13)
+	ADDQ $64, R13
 	VBROADCASTSS (R8), Z31
 	VFMADD231PS Z31, Z16, Z0
 	VFMADD231PS Z31, Z17, Z1
@@ -1634,9 +1938,9 @@ column_120:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_120
+	JNZ column_156
 	CMPQ floatCall_k(BX), $0
-	JNE segment_121
+	JNE segment_157
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
@@ -1660,7 +1964,7 @@ column_120:
 	ADDQ floatCall_dstStride(BX), AX
 	VZEROUPPER
 	RET
-rows6panels1_79:
+rows6panels1_101:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -1674,22 +1978,38 @@ rows6panels1_79:
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 	MOVQ floatCall_stride(BX), R14
-segment_124:
+segment_162:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_fetch(BX), AX
+	TESTQ AX, AX
+	JZ nothing_164
+	MOVQ (AX), DX
+	MOVQ 8(AX), R15
+	ADDQ $16, AX
+	MOVQ AX, floatCall_fetch(BX)
+	JMP some_165
+nothing_164:
+	MOVQ SI, DX
+	MOVQ SI, R15
+some_165:
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_125
+	JLE whole_163
 	MOVQ floatCall_k(BX), CX
-whole_125:
+whole_163:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_123:
+column_161:
 	VCVTPH2PS (SI), Z6
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
+	PREFETCHT1 (DX)
+	ADDQ $64, DX
+	PREFETCHT1 (R15)
+	ADDQ $64, R15
 	VFMADD231PS.BCST (R8), Z6, Z0
 	VFMADD231PS.BCST (R8)(R10*1), Z6, Z1
 	VFMADD231PS.BCST (R8)(R10*2), Z6, Z2
@@ -1699,9 +2019,9 @@ column_123:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_123
+	JNZ column_161
 	CMPQ floatCall_k(BX), $0
-	JNE segment_124
+	JNE segment_162
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -1717,7 +2037,7 @@ column_123:
 	ADDQ floatCall_dstStride(BX), AX
 	VZEROUPPER
 	RET
-rows6panels2_80:
+rows6panels2_102:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -1737,26 +2057,42 @@ rows6panels2_80:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 	MOVQ floatCall_stride(BX), R14
-segment_127:
+segment_167:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	MOVQ 8(AX), DI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_fetch(BX), AX
+	TESTQ AX, AX
+	JZ nothing_169
+	MOVQ (AX), DX
+	MOVQ 8(AX), R15
+	ADDQ $16, AX
+	MOVQ AX, floatCall_fetch(BX)
+	JMP some_170
+nothing_169:
+	MOVQ SI, DX
+	MOVQ SI, R15
+some_170:
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_128
+	JLE whole_168
 	MOVQ floatCall_k(BX), CX
-whole_128:
+whole_168:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_126:
+column_166:
 	VCVTPH2PS (SI), Z12
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
 	VCVTPH2PS (DI), Z13
 	PREFETCHT1 (DI)(AX*1)
 	ADDQ R14, DI
+	PREFETCHT1 (DX)
+	ADDQ $64, DX
+	PREFETCHT1 (R15)
+	ADDQ $64, R15
 	VBROADCASTSS (R8), Z31
 	VFMADD231PS Z31, Z12, Z0
 	VFMADD231PS Z31, Z13, Z1
@@ -1778,9 +2114,9 @@ column_126:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_126
+	JNZ column_166
 	CMPQ floatCall_k(BX), $0
-	JNE segment_127
+	JNE segment_167
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
@@ -1802,7 +2138,7 @@ column_126:
 	ADDQ floatCall_dstStride(BX), AX
 	VZEROUPPER
 	RET
-rows8panels1_81:
+rows8panels1_103:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -1818,22 +2154,38 @@ rows8panels1_81:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 	MOVQ floatCall_stride(BX), R14
-segment_130:
+segment_172:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_fetch(BX), AX
+	TESTQ AX, AX
+	JZ nothing_174
+	MOVQ (AX), DX
+	MOVQ 8(AX), R15
+	ADDQ $16, AX
+	MOVQ AX, floatCall_fetch(BX)
+	JMP some_175
+nothing_174:
+	MOVQ SI, DX
+	MOVQ SI, R15
+some_175:
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_131
+	JLE whole_173
 	MOVQ floatCall_k(BX), CX
-whole_131:
+whole_173:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_129:
+column_171:
 	VCVTPH2PS (SI), Z8
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
+	PREFETCHT1 (DX)
+	ADDQ $64, DX
+	PREFETCHT1 (R15)
+	ADDQ $64, R15
 	VFMADD231PS.BCST (R8), Z8, Z0
 	VFMADD231PS.BCST (R8)(R10*1), Z8, Z1
 	VFMADD231PS.BCST (R8)(R10*2), Z8, Z2
@@ -1845,9 +2197,9 @@ column_129:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_129
+	JNZ column_171
 	CMPQ floatCall_k(BX), $0
-	JNE segment_130
+	JNE segment_172
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -1867,7 +2219,7 @@ column_129:
 	ADDQ floatCall_dstStride(BX), AX
 	VZEROUPPER
 	RET
-rows12panels1_82:
+rows12panels1_104:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -1887,19 +2239,19 @@ rows12panels1_82:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 	MOVQ floatCall_stride(BX), R14
-segment_133:
+segment_177:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_134
+	JLE whole_178
 	MOVQ floatCall_k(BX), CX
-whole_134:
+whole_178:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_132:
+column_176:
 	VCVTPH2PS (SI), Z12
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -1918,9 +2270,9 @@ column_132:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_132
+	JNZ column_176
 	CMPQ floatCall_k(BX), $0
-	JNE segment_133
+	JNE segment_177
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -1948,7 +2300,7 @@ column_132:
 	ADDQ floatCall_dstStride(BX), AX
 	VZEROUPPER
 	RET
-rows16panels1_83:
+rows16panels1_105:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -1972,19 +2324,19 @@ rows16panels1_83:
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 	MOVQ floatCall_stride(BX), R14
-segment_136:
+segment_180:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_137
+	JLE whole_181
 	MOVQ floatCall_k(BX), CX
-whole_137:
+whole_181:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_135:
+column_179:
 	VCVTPH2PS (SI), Z16
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -2007,9 +2359,9 @@ column_135:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_135
+	JNZ column_179
 	CMPQ floatCall_k(BX), $0
-	JNE segment_136
+	JNE segment_180
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -2045,7 +2397,7 @@ column_135:
 	ADDQ floatCall_dstStride(BX), AX
 	VZEROUPPER
 	RET
-rows24panels1_84:
+rows24panels1_106:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -2078,19 +2430,19 @@ rows24panels1_84:
 	VPXORD Z22, Z22, Z22
 	VPXORD Z23, Z23, Z23
 	MOVQ floatCall_stride(BX), R14
-segment_139:
+segment_183:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_140
+	JLE whole_184
 	MOVQ floatCall_k(BX), CX
-whole_140:
+whole_184:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_138:
+column_182:
 	VCVTPH2PS (SI), Z24
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
@@ -2122,9 +2474,9 @@ column_138:
 	ADDQ $4, R9
 	ADDQ $4, DI
 	DECQ CX
-	JNZ column_138
+	JNZ column_182
 	CMPQ floatCall_k(BX), $0
-	JNE segment_139
+	JNE segment_183
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -2184,77 +2536,77 @@ TEXT ·floatsBF16AVX512(SB), NOSPLIT, $0-8
 	MOVQ floatCall_rows(BX), AX
 	MOVQ floatCall_panels(BX), CX
 	CMPQ AX, $1
-	JNE next_155
+	JNE next_199
 	CMPQ CX, $1
-	JEQ rows1panels1_141
-next_155:
+	JEQ rows1panels1_185
+next_199:
 	CMPQ AX, $1
-	JNE next_156
+	JNE next_200
 	CMPQ CX, $4
-	JEQ rows1panels4_142
-next_156:
+	JEQ rows1panels4_186
+next_200:
 	CMPQ AX, $2
-	JNE next_157
+	JNE next_201
 	CMPQ CX, $1
-	JEQ rows2panels1_143
-next_157:
+	JEQ rows2panels1_187
+next_201:
 	CMPQ AX, $2
-	JNE next_158
+	JNE next_202
 	CMPQ CX, $4
-	JEQ rows2panels4_144
-next_158:
+	JEQ rows2panels4_188
+next_202:
 	CMPQ AX, $3
-	JNE next_159
+	JNE next_203
 	CMPQ CX, $1
-	JEQ rows3panels1_145
-next_159:
+	JEQ rows3panels1_189
+next_203:
 	CMPQ AX, $3
-	JNE next_160
+	JNE next_204
 	CMPQ CX, $4
-	JEQ rows3panels4_146
-next_160:
+	JEQ rows3panels4_190
+next_204:
 	CMPQ AX, $4
-	JNE next_161
+	JNE next_205
 	CMPQ CX, $1
-	JEQ rows4panels1_147
-next_161:
+	JEQ rows4panels1_191
+next_205:
 	CMPQ AX, $4
-	JNE next_162
+	JNE next_206
 	CMPQ CX, $4
-	JEQ rows4panels4_148
-next_162:
+	JEQ rows4panels4_192
+next_206:
 	CMPQ AX, $6
-	JNE next_163
+	JNE next_207
 	CMPQ CX, $1
-	JEQ rows6panels1_149
-next_163:
+	JEQ rows6panels1_193
+next_207:
 	CMPQ AX, $6
-	JNE next_164
+	JNE next_208
 	CMPQ CX, $2
-	JEQ rows6panels2_150
-next_164:
+	JEQ rows6panels2_194
+next_208:
 	CMPQ AX, $8
-	JNE next_165
+	JNE next_209
 	CMPQ CX, $1
-	JEQ rows8panels1_151
-next_165:
+	JEQ rows8panels1_195
+next_209:
 	CMPQ AX, $12
-	JNE next_166
+	JNE next_210
 	CMPQ CX, $1
-	JEQ rows12panels1_152
-next_166:
+	JEQ rows12panels1_196
+next_210:
 	CMPQ AX, $16
-	JNE next_167
+	JNE next_211
 	CMPQ CX, $1
-	JEQ rows16panels1_153
-next_167:
+	JEQ rows16panels1_197
+next_211:
 	CMPQ AX, $24
-	JNE next_168
+	JNE next_212
 	CMPQ CX, $1
-	JEQ rows24panels1_154
-next_168:
+	JEQ rows24panels1_198
+next_212:
 	UNDEF
-rows1panels1_141:
+rows1panels1_185:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -2263,36 +2615,52 @@ rows1panels1_141:
 	LEAQ (R8)(R10*8), R9
 	VPXORD Z0, Z0, Z0
 	MOVQ floatCall_stride(BX), R14
-segment_170:
+segment_214:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_fetch(BX), AX
+	TESTQ AX, AX
+	JZ nothing_216
+	MOVQ (AX), DX
+	MOVQ 8(AX), R15
+	ADDQ $16, AX
+	MOVQ AX, floatCall_fetch(BX)
+	JMP some_217
+nothing_216:
+	MOVQ SI, DX
+	MOVQ SI, R15
+some_217:
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_171
+	JLE whole_215
 	MOVQ floatCall_k(BX), CX
-whole_171:
+whole_215:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_169:
+column_213:
 	VPMOVZXWD (SI), Z1
 	VPSLLD $16, Z1, Z1
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
+	PREFETCHT1 (DX)
+	ADDQ $64, DX
+	PREFETCHT1 (R15)
+	ADDQ $64, R15
 	VFMADD231PS.BCST (R8), Z1, Z0
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_169
+	JNZ column_213
 	CMPQ floatCall_k(BX), $0
-	JNE segment_170
+	JNE segment_214
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
 	VZEROUPPER
 	RET
-rows1panels4_142:
+rows1panels4_186:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -2304,7 +2672,7 @@ rows1panels4_142:
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	MOVQ floatCall_stride(BX), R14
-segment_173:
+segment_219:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	MOVQ 8(AX), DI
@@ -2312,14 +2680,26 @@ segment_173:
 	MOVQ 24(AX), R15
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_fetch(BX), AX
+	TESTQ AX, AX
+	JZ nothing_221
+	MOVQ (AX), R9
+	MOVQ 8(AX), R13
+	ADDQ $16, AX
+	MOVQ AX, floatCall_fetch(BX)
+	JMP some_222
+nothing_221:
+	MOVQ SI, R9
+	MOVQ SI, R13
+some_222:
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_174
+	JLE whole_220
 	MOVQ floatCall_k(BX), CX
-whole_174:
+whole_220:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_172:
+column_218:
 	VPMOVZXWD (SI), Z4
 	VPSLLD $16, Z4, Z4
 	PREFETCHT1 (SI)(AX*1)
@@ -2336,6 +2716,10 @@ column_172:
 	VPSLLD $16, Z7, Z7
 	PREFETCHT1 (R15)(AX*1)
 	ADDQ R14, R15
+	PREFETCHT1 (R9)
+	ADDQ $64, R9
+	PREFETCHT1 (R13)
+	ADDQ $64, R13
 	VBROADCASTSS (R8), Z31
 	VFMADD231PS Z31, Z4, Z0
 	VFMADD231PS Z31, Z5, Z1
@@ -2344,9 +2728,9 @@ column_172:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_172
+	JNZ column_218
 	CMPQ floatCall_k(BX), $0
-	JNE segment_173
+	JNE segment_219
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
@@ -2355,7 +2739,7 @@ column_172:
 	ADDQ floatCall_dstStride(BX), AX
 	VZEROUPPER
 	RET
-rows2panels1_143:
+rows2panels1_187:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -2365,31 +2749,47 @@ rows2panels1_143:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	MOVQ floatCall_stride(BX), R14
-segment_176:
+segment_224:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_fetch(BX), AX
+	TESTQ AX, AX
+	JZ nothing_226
+	MOVQ (AX), DX
+	MOVQ 8(AX), R15
+	ADDQ $16, AX
+	MOVQ AX, floatCall_fetch(BX)
+	JMP some_227
+nothing_226:
+	MOVQ SI, DX
+	MOVQ SI, R15
+some_227:
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_177
+	JLE whole_225
 	MOVQ floatCall_k(BX), CX
-whole_177:
+whole_225:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_175:
+column_223:
 	VPMOVZXWD (SI), Z2
 	VPSLLD $16, Z2, Z2
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
+	PREFETCHT1 (DX)
+	ADDQ $64, DX
+	PREFETCHT1 (R15)
+	ADDQ $64, R15
 	VFMADD231PS.BCST (R8), Z2, Z0
 	VFMADD231PS.BCST (R8)(R10*1), Z2, Z1
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_175
+	JNZ column_223
 	CMPQ floatCall_k(BX), $0
-	JNE segment_176
+	JNE segment_224
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -2397,7 +2797,7 @@ column_175:
 	ADDQ floatCall_dstStride(BX), AX
 	VZEROUPPER
 	RET
-rows2panels4_144:
+rows2panels4_188:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -2413,7 +2813,7 @@ rows2panels4_144:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 	MOVQ floatCall_stride(BX), R14
-segment_179:
+segment_229:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	MOVQ 8(AX), DI
@@ -2421,14 +2821,26 @@ segment_179:
 	MOVQ 24(AX), R15
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_fetch(BX), AX
+	TESTQ AX, AX
+	JZ nothing_231
+	MOVQ (AX), R9
+	MOVQ 8(AX), R13
+	ADDQ $16, AX
+	MOVQ AX, floatCall_fetch(BX)
+	JMP some_232
+nothing_231:
+	MOVQ SI, R9
+	MOVQ SI, R13
+some_232:
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_180
+	JLE whole_230
 	MOVQ floatCall_k(BX), CX
-whole_180:
+whole_230:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_178:
+column_228:
 	VPMOVZXWD (SI), Z8
 	VPSLLD $16, Z8, Z8
 	PREFETCHT1 (SI)(AX*1)
@@ -2445,6 +2857,10 @@ column_178:
 	VPSLLD $16, Z11, Z11
 	PREFETCHT1 (R15)(AX*1)
 	ADDQ R14, R15
+	PREFETCHT1 (R9)
+	ADDQ $64, R9
+	PREFETCHT1 (R13)
+	ADDQ $64, R13
 	VBROADCASTSS (R8), Z31
 	VFMADD231PS Z31, Z8, Z0
 	VFMADD231PS Z31, Z9, Z1
@@ -2458,9 +2874,9 @@ column_178:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_178
+	JNZ column_228
 	CMPQ floatCall_k(BX), $0
-	JNE segment_179
+	JNE segment_229
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
@@ -2474,7 +2890,7 @@ column_178:
 	ADDQ floatCall_dstStride(BX), AX
 	VZEROUPPER
 	RET
-rows3panels1_145:
+rows3panels1_189:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -2485,32 +2901,48 @@ rows3panels1_145:
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	MOVQ floatCall_stride(BX), R14
-segment_182:
+segment_234:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_fetch(BX), AX
+	TESTQ AX, AX
+	JZ nothing_236
+	MOVQ (AX), DX
+	MOVQ 8(AX), R15
+	ADDQ $16, AX
+	MOVQ AX, floatCall_fetch(BX)
+	JMP some_237
+nothing_236:
+	MOVQ SI, DX
+	MOVQ SI, R15
+some_237:
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_183
+	JLE whole_235
 	MOVQ floatCall_k(BX), CX
-whole_183:
+whole_235:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_181:
+column_233:
 	VPMOVZXWD (SI), Z3
 	VPSLLD $16, Z3, Z3
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
+	PREFETCHT1 (DX)
+	ADDQ $64, DX
+	PREFETCHT1 (R15)
+	ADDQ $64, R15
 	VFMADD231PS.BCST (R8), Z3, Z0
 	VFMADD231PS.BCST (R8)(R10*1), Z3, Z1
 	VFMADD231PS.BCST (R8)(R10*2), Z3, Z2
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_181
+	JNZ column_233
 	CMPQ floatCall_k(BX), $0
-	JNE segment_182
+	JNE segment_234
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -2520,7 +2952,7 @@ column_181:
 	ADDQ floatCall_dstStride(BX), AX
 	VZEROUPPER
 	RET
-rows3panels4_146:
+rows3panels4_190:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -2540,7 +2972,7 @@ rows3panels4_146:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 	MOVQ floatCall_stride(BX), R14
-segment_185:
+segment_239:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	MOVQ 8(AX), DI
@@ -2548,14 +2980,26 @@ segment_185:
 	MOVQ 24(AX), R15
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_fetch(BX), AX
+	TESTQ AX, AX
+	JZ nothing_241
+	MOVQ (AX), R9
+	MOVQ 8(AX), R13
+	ADDQ $16, AX
+	MOVQ AX, floatCall_fetch(BX)
+	JMP some_242
+nothing_241:
+	MOVQ SI, R9
+	MOVQ SI, R13
+some_242:
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_186
+	JLE whole_240
 	MOVQ floatCall_k(BX), CX
-whole_186:
+whole_240:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_184:
+column_238:
 	VPMOVZXWD (SI), Z12
 	VPSLLD $16, Z12, Z12
 	PREFETCHT1 (SI)(AX*1)
@@ -2572,6 +3016,10 @@ column_184:
 	VPSLLD $16, Z15, Z15
 	PREFETCHT1 (R15)(AX*1)
 	ADDQ R14, R15
+	PREFETCHT1 (R9)
+	ADDQ $64, R9
+	PREFETCHT1 (R13)
+	ADDQ $64, R13
 	VBROADCASTSS (R8), Z31
 	VFMADD231PS Z31, Z12, Z0
 	VFMADD231PS Z31, Z13, Z1
@@ -2590,9 +3038,9 @@ column_184:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_184
+	JNZ column_238
 	CMPQ floatCall_k(BX), $0
-	JNE segment_185
+	JNE segment_239
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
@@ -2611,7 +3059,7 @@ column_184:
 	ADDQ floatCall_dstStride(BX), AX
 	VZEROUPPER
 	RET
-rows4panels1_147:
+rows4panels1_191:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -2623,23 +3071,39 @@ rows4panels1_147:
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	MOVQ floatCall_stride(BX), R14
-segment_188:
+segment_244:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_fetch(BX), AX
+	TESTQ AX, AX
+	JZ nothing_246
+	MOVQ (AX), DX
+	MOVQ 8(AX), R15
+	ADDQ $16, AX
+	MOVQ AX, floatCall_fetch(BX)
+	JMP some_247
+nothing_246:
+	MOVQ SI, DX
+	MOVQ SI, R15
+some_247:
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_189
+	JLE whole_245
 	MOVQ floatCall_k(BX), CX
-whole_189:
+whole_245:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_187:
+column_243:
 	VPMOVZXWD (SI), Z4
 	VPSLLD $16, Z4, Z4
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
+	PREFETCHT1 (DX)
+	ADDQ $64, DX
+	PREFETCHT1 (R15)
+	ADDQ $64, R15
 	VFMADD231PS.BCST (R8), Z4, Z0
 	VFMADD231PS.BCST (R8)(R10*1), Z4, Z1
 	VFMADD231PS.BCST (R8)(R10*2), Z4, Z2
@@ -2647,9 +3111,9 @@ column_187:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_187
+	JNZ column_243
 	CMPQ floatCall_k(BX), $0
-	JNE segment_188
+	JNE segment_244
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -2661,7 +3125,7 @@ column_187:
 	ADDQ floatCall_dstStride(BX), AX
 	VZEROUPPER
 	RET
-rows4panels4_148:
+rows4panels4_192:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -2685,7 +3149,7 @@ rows4panels4_148:
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 	MOVQ floatCall_stride(BX), R14
-segment_191:
+segment_249:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	MOVQ 8(AX), DI
@@ -2693,14 +3157,26 @@ segment_191:
 	MOVQ 24(AX), R15
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_fetch(BX), AX
+	TESTQ AX, AX
+	JZ nothing_251
+	MOVQ (AX), R9
+	MOVQ 8(AX), R13
+	ADDQ $16, AX
+	MOVQ AX, floatCall_fetch(BX)
+	JMP some_252
+nothing_251:
+	MOVQ SI, R9
+	MOVQ SI, R13
+some_252:
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_192
+	JLE whole_250
 	MOVQ floatCall_k(BX), CX
-whole_192:
+whole_250:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_190:
+column_248:
 	VPMOVZXWD (SI), Z16
 	VPSLLD $16, Z16, Z16
 	PREFETCHT1 (SI)(AX*1)
@@ -2717,6 +3193,10 @@ column_190:
 	VPSLLD $16, Z19, Z19
 	PREFETCHT1 (R15)(AX*1)
 	ADDQ R14, R15
+	PREFETCHT1 (R9)
+	ADDQ $64, R9
+	PREFETCHT1 (R13)
+	ADDQ $64, R13
 	VBROADCASTSS (R8), Z31
 	VFMADD231PS Z31, Z16, Z0
 	VFMADD231PS Z31, Z17, Z1
@@ -2740,9 +3220,9 @@ column_190:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_190
+	JNZ column_248
 	CMPQ floatCall_k(BX), $0
-	JNE segment_191
+	JNE segment_249
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
@@ -2766,7 +3246,7 @@ column_190:
 	ADDQ floatCall_dstStride(BX), AX
 	VZEROUPPER
 	RET
-rows6panels1_149:
+rows6panels1_193:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -2780,23 +3260,39 @@ rows6panels1_149:
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 	MOVQ floatCall_stride(BX), R14
-segment_194:
+segment_254:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_fetch(BX), AX
+	TESTQ AX, AX
+	JZ nothing_256
+	MOVQ (AX), DX
+	MOVQ 8(AX), R15
+	ADDQ $16, AX
+	MOVQ AX, floatCall_fetch(BX)
+	JMP some_257
+nothing_256:
+	MOVQ SI, DX
+	MOVQ SI, R15
+some_257:
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_195
+	JLE whole_255
 	MOVQ floatCall_k(BX), CX
-whole_195:
+whole_255:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_193:
+column_253:
 	VPMOVZXWD (SI), Z6
 	VPSLLD $16, Z6, Z6
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
+	PREFETCHT1 (DX)
+	ADDQ $64, DX
+	PREFETCHT1 (R15)
+	ADDQ $64, R15
 	VFMADD231PS.BCST (R8), Z6, Z0
 	VFMADD231PS.BCST (R8)(R10*1), Z6, Z1
 	VFMADD231PS.BCST (R8)(R10*2), Z6, Z2
@@ -2806,9 +3302,9 @@ column_193:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_193
+	JNZ column_253
 	CMPQ floatCall_k(BX), $0
-	JNE segment_194
+	JNE segment_254
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -2824,7 +3320,7 @@ column_193:
 	ADDQ floatCall_dstStride(BX), AX
 	VZEROUPPER
 	RET
-rows6panels2_150:
+rows6panels2_194:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -2844,20 +3340,32 @@ rows6panels2_150:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 	MOVQ floatCall_stride(BX), R14
-segment_197:
+segment_259:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	MOVQ 8(AX), DI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_fetch(BX), AX
+	TESTQ AX, AX
+	JZ nothing_261
+	MOVQ (AX), DX
+	MOVQ 8(AX), R15
+	ADDQ $16, AX
+	MOVQ AX, floatCall_fetch(BX)
+	JMP some_262
+nothing_261:
+	MOVQ SI, DX
+	MOVQ SI, R15
+some_262:
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_198
+	JLE whole_260
 	MOVQ floatCall_k(BX), CX
-whole_198:
+whole_260:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_196:
+column_258:
 	VPMOVZXWD (SI), Z12
 	VPSLLD $16, Z12, Z12
 	PREFETCHT1 (SI)(AX*1)
@@ -2866,6 +3374,10 @@ column_196:
 	VPSLLD $16, Z13, Z13
 	PREFETCHT1 (DI)(AX*1)
 	ADDQ R14, DI
+	PREFETCHT1 (DX)
+	ADDQ $64, DX
+	PREFETCHT1 (R15)
+	ADDQ $64, R15
 	VBROADCASTSS (R8), Z31
 	VFMADD231PS Z31, Z12, Z0
 	VFMADD231PS Z31, Z13, Z1
@@ -2887,9 +3399,9 @@ column_196:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_196
+	JNZ column_258
 	CMPQ floatCall_k(BX), $0
-	JNE segment_197
+	JNE segment_259
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
@@ -2911,7 +3423,7 @@ column_196:
 	ADDQ floatCall_dstStride(BX), AX
 	VZEROUPPER
 	RET
-rows8panels1_151:
+rows8panels1_195:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -2927,23 +3439,39 @@ rows8panels1_151:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 	MOVQ floatCall_stride(BX), R14
-segment_200:
+segment_264:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
+	MOVQ floatCall_fetch(BX), AX
+	TESTQ AX, AX
+	JZ nothing_266
+	MOVQ (AX), DX
+	MOVQ 8(AX), R15
+	ADDQ $16, AX
+	MOVQ AX, floatCall_fetch(BX)
+	JMP some_267
+nothing_266:
+	MOVQ SI, DX
+	MOVQ SI, R15
+some_267:
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_201
+	JLE whole_265
 	MOVQ floatCall_k(BX), CX
-whole_201:
+whole_265:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_199:
+column_263:
 	VPMOVZXWD (SI), Z8
 	VPSLLD $16, Z8, Z8
 	PREFETCHT1 (SI)(AX*1)
 	ADDQ R14, SI
+	PREFETCHT1 (DX)
+	ADDQ $64, DX
+	PREFETCHT1 (R15)
+	ADDQ $64, R15
 	VFMADD231PS.BCST (R8), Z8, Z0
 	VFMADD231PS.BCST (R8)(R10*1), Z8, Z1
 	VFMADD231PS.BCST (R8)(R10*2), Z8, Z2
@@ -2955,9 +3483,9 @@ column_199:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_199
+	JNZ column_263
 	CMPQ floatCall_k(BX), $0
-	JNE segment_200
+	JNE segment_264
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -2977,7 +3505,7 @@ column_199:
 	ADDQ floatCall_dstStride(BX), AX
 	VZEROUPPER
 	RET
-rows12panels1_152:
+rows12panels1_196:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -2997,19 +3525,19 @@ rows12panels1_152:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 	MOVQ floatCall_stride(BX), R14
-segment_203:
+segment_269:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_204
+	JLE whole_270
 	MOVQ floatCall_k(BX), CX
-whole_204:
+whole_270:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_202:
+column_268:
 	VPMOVZXWD (SI), Z12
 	VPSLLD $16, Z12, Z12
 	PREFETCHT1 (SI)(AX*1)
@@ -3029,9 +3557,9 @@ column_202:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_202
+	JNZ column_268
 	CMPQ floatCall_k(BX), $0
-	JNE segment_203
+	JNE segment_269
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -3059,7 +3587,7 @@ column_202:
 	ADDQ floatCall_dstStride(BX), AX
 	VZEROUPPER
 	RET
-rows16panels1_153:
+rows16panels1_197:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -3083,19 +3611,19 @@ rows16panels1_153:
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 	MOVQ floatCall_stride(BX), R14
-segment_206:
+segment_272:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_207
+	JLE whole_273
 	MOVQ floatCall_k(BX), CX
-whole_207:
+whole_273:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_205:
+column_271:
 	VPMOVZXWD (SI), Z16
 	VPSLLD $16, Z16, Z16
 	PREFETCHT1 (SI)(AX*1)
@@ -3119,9 +3647,9 @@ column_205:
 	ADDQ $4, R8
 	ADDQ $4, R9
 	DECQ CX
-	JNZ column_205
+	JNZ column_271
 	CMPQ floatCall_k(BX), $0
-	JNE segment_206
+	JNE segment_272
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX
@@ -3157,7 +3685,7 @@ column_205:
 	ADDQ floatCall_dstStride(BX), AX
 	VZEROUPPER
 	RET
-rows24panels1_154:
+rows24panels1_198:
 	MOVQ floatCall_x(BX), R8
 	MOVQ floatCall_xStride(BX), R10
 	LEAQ (R10)(R10*2), R11
@@ -3190,19 +3718,19 @@ rows24panels1_154:
 	VPXORD Z22, Z22, Z22
 	VPXORD Z23, Z23, Z23
 	MOVQ floatCall_stride(BX), R14
-segment_209:
+segment_275:
 	MOVQ floatCall_table(BX), AX
 	MOVQ (AX), SI
 	ADDQ floatCall_tableStep(BX), AX
 	MOVQ AX, floatCall_table(BX)
 	MOVQ floatCall_segment(BX), CX
 	CMPQ CX, floatCall_k(BX)
-	JLE whole_210
+	JLE whole_276
 	MOVQ floatCall_k(BX), CX
-whole_210:
+whole_276:
 	SUBQ CX, floatCall_k(BX)
 	MOVQ floatCall_ahead(BX), AX
-column_208:
+column_274:
 	VPMOVZXWD (SI), Z24
 	VPSLLD $16, Z24, Z24
 	PREFETCHT1 (SI)(AX*1)
@@ -3235,9 +3763,9 @@ column_208:
 	ADDQ $4, R9
 	ADDQ $4, DI
 	DECQ CX
-	JNZ column_208
+	JNZ column_274
 	CMPQ floatCall_k(BX), $0
-	JNE segment_209
+	JNE segment_275
 	MOVQ floatCall_dst(BX), AX
 	VMOVUPS Z0, (AX)
 	ADDQ floatCall_dstStride(BX), AX

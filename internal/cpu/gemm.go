@@ -143,7 +143,9 @@ type floatPanels struct {
 	segment int              // elements of a segment; the last one may be shorter
 	stride  int              // numbers from one element to the next
 	fresh   bool             // used for the first time: what follows is not in the cache yet
-	ahead   int              // bytes of panels to fetch while those before are in use, or 0
+	// later are pairs of places that are needed soon and fetched meanwhile: a pair for each segment of each run of panels,
+	// as far as they reach, and of each place a line for each column.
+	later []unsafe.Pointer
 }
 
 // at returns element k of a lane of panel i.

@@ -2,8 +2,6 @@ package cpu
 
 //go:generate go run ./gen
 
-import "unsafe"
-
 // kernels are the inner loops of a level. Those of generic are the specification of all.
 type kernels interface {
 	gemmBlocks(dst []float32, stride int, p panels, x tiles, cols int)
@@ -25,7 +23,6 @@ type kernels interface {
 	mergeSums(a, b, top, sum, partTop, partSum []float32)
 	mix(dst, x []float32, a, b float32)
 	divide(dst, x []float32, divisor float32)
-	fetch(p unsafe.Pointer, bytes int) // into the second level's cache, soon
 }
 
 // generic is plain Go.
@@ -46,8 +43,6 @@ func (generic) unpack(dst []byte, l layout, numbers []byte, cols int) {
 func (generic) mergeSums(a, b, top, sum, partTop, partSum []float32) {
 	mergeSumsRow(a, b, top, sum, partTop, partSum)
 }
-
-func (generic) fetch(unsafe.Pointer, int) {}
 
 func (generic) unpacks(kind, int) bool { return false }
 

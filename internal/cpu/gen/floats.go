@@ -101,7 +101,8 @@ func floatPanel(f *file, v vector, kind string, h, p int) {
 	}
 	loop := f.label("column")
 	f.op("MOVQ", "floatCall_stride(BX)", "R14")
-	segment := nextSegment(f, pointers)
+	later := fetched(h, p)
+	segment := nextSegment(f, pointers, later)
 	f.place(loop)
 	for panel, q := range pointers {
 		for part := range parts {
@@ -109,6 +110,10 @@ func floatPanel(f *file, v vector, kind string, h, p int) {
 		}
 		f.op("PREFETCHT1", fmt.Sprintf("(%s)(AX*1)", q))
 		f.op("ADDQ", "R14", q)
+	}
+	for _, q := range later {
+		f.op("PREFETCHT1", mem(0, q))
+		f.op("ADDQ", "$64", q)
 	}
 	for r := range h {
 		if p == 1 && v.bits == 512 {
@@ -139,8 +144,22 @@ func floatPanel(f *file, v vector, kind string, h, p int) {
 	f.ret()
 }
 
-// nextSegment emits the loading of the pointers of a segment and the number of its columns. It returns its label.
-func nextSegment(f *file, pointers []string) string {
+// fetched are the registers for two places in memory that are needed later, of which each column fetches a line: the
+// keys and values of attention, which lie scattered. Products of more rows are bound by loads, and read what they need
+// often enough.
+func fetched(h, p int) []string {
+	switch {
+	case h > 8:
+		return nil
+	case p > 2:
+		return []string{"R9", "R13"} // of rows that such a kernel does not have
+	}
+	return []string{"DX", "R15"} // of panels
+}
+
+// nextSegment emits the loading of the pointers of a segment, of what is fetched beside it, and the number of its
+// columns. It returns its label.
+func nextSegment(f *file, pointers, later []string) string {
 	segment, whole := f.label("segment"), f.label("whole")
 	f.place(segment)
 	f.op("MOVQ", "floatCall_table(BX)", "AX")
@@ -149,6 +168,23 @@ func nextSegment(f *file, pointers []string) string {
 	}
 	f.op("ADDQ", "floatCall_tableStep(BX)", "AX")
 	f.op("MOVQ", "AX", "floatCall_table(BX)")
+	if len(later) > 0 {
+		nothing, some := f.label("nothing"), f.label("some")
+		f.op("MOVQ", "floatCall_fetch(BX)", "AX")
+		f.op("TESTQ", "AX", "AX")
+		f.op("JZ", nothing)
+		for i, q := range later {
+			f.op("MOVQ", mem(8*i, "AX"), q)
+		}
+		f.op("ADDQ", "$16", "AX")
+		f.op("MOVQ", "AX", "floatCall_fetch(BX)")
+		f.op("JMP", some)
+		f.place(nothing)
+		for _, q := range later {
+			f.op("MOVQ", "SI", q) // what is in use: nothing new
+		}
+		f.place(some)
+	}
 	f.op("MOVQ", "floatCall_segment(BX)", "CX")
 	f.op("CMPQ", "CX", "floatCall_k(BX)")
 	f.op("JLE", whole)
