@@ -71,7 +71,7 @@ func (f *fingerprint) plan(p *Plan) {
 	for i := range p.Requests {
 		item := &p.Requests[i]
 		f.num(int(item.r.seq), item.From, item.N, len(item.Drafts), item.registered)
-		f.flags(item.Sample, item.epoch == item.r.epoch, item.epoch < item.r.dropBefore)
+		f.flags(item.Sample, item.epoch == item.r.epoch, item.epoch < item.r.dropBefore, item.epoch >= item.r.resident)
 	}
 }
 

@@ -52,6 +52,7 @@ type request struct {
 	stale        int   // of those, tokens scheduled before the last preemption, whose outputs are still delivered
 	discard      int   // of those, tokens whose outputs mean nothing
 	dropBefore   Epoch // rows planned in an older epoch than this are the ones to discard
+	resident     Epoch // in which it was admitted last: rows planned since then filled blocks of its table
 	prefillChunk bool  // the last plan left known tokens to compute
 	prefilling   bool  // an admitted prefill or load whose remaining blocks others' loads must leave free
 	cached       int   // tokens found computed at first admission, −1 before

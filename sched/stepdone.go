@@ -76,6 +76,8 @@ func (s *Scheduler) spoilStep(p *Plan, ev *StepDone) {
 		case rowErr == "":
 		case r.state == Running && item.epoch == r.epoch:
 			s.spoilHolders(r, s.filledBy(r, item.registered), false)
+		case r.state == Running && item.epoch >= r.resident:
+			// Dropped already: what it filled is computed again, by steps that come after it.
 		default:
 			orphans = true
 		}

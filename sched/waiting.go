@@ -181,13 +181,14 @@ func (s *Scheduler) admit(r *request, a allocation) {
 	}
 	s.makeRoom(r)
 	s.move(r, Running)
+	r.resident = r.epoch
 	s.running = append(s.running, r)
 	if r.cached < 0 {
 		r.cached = r.computed
 	}
 	p := s.planRequest(r, kind, a.n, 0)
 	p.Drafts = s.padding[:a.drafts]
-	p.registered = r.computed / s.cfg.BlockSize
+	p.registered = min(r.computed/s.cfg.BlockSize, r.table.Registered(0))
 	if r.computed+a.n < len(r.tokens) {
 		r.prefilling = true
 	}

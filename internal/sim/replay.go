@@ -28,6 +28,7 @@ type driver struct {
 	ends     map[sched.RequestID]sched.Change
 	rules    []applied // rules by which decisions may differ from upstream's
 	step     int
+	fair     fairness
 	progress bool // this step computed, ended or moved something
 }
 
@@ -104,7 +105,9 @@ func (d *driver) next() Line {
 	d.applyOps(l)
 	d.addArrivals(l)
 	d.grammars()
+	d.fair.before(d)
 	p := d.s.Schedule(float64(d.step))
+	d.fair.after(d, p)
 	d.note(p.Changes, nil)
 	l.planFields(d.s, p)
 	d.fifo = append(d.fifo, d.launch(p))
@@ -200,6 +203,7 @@ func (d *driver) launch(p *sched.Plan) flight {
 	}
 	if d.toy != nil {
 		f.outputs = d.toy.run(p)
+		d.failRows(p, f.outputs)
 		return f
 	}
 	for i := range p.Requests {
@@ -209,6 +213,22 @@ func (d *driver) launch(p *sched.Plan) flight {
 		}
 	}
 	return f
+}
+
+// failRows has the rows fail that the header says: what they filled is rubbish.
+func (d *driver) failRows(p *sched.Plan, outputs []sched.StepOutput) {
+	next := 0
+	for i := range p.Requests {
+		r := &p.Requests[i]
+		if !r.Sample {
+			continue
+		}
+		if at := d.byID[r.ID].FailAt; at != nil && *at == r.Outputs {
+			outputs[next] = sched.StepOutput{ID: r.ID, Err: "not a number"}
+			d.toy.spoil(r)
+		}
+		next++
+	}
 }
 
 // sampled returns what the rows of a batch return by the formula: the request's next token and, of the drafts, so many

@@ -58,20 +58,8 @@ func Run(h *Header, record bool) (out Outcome) {
 			return out
 		}
 	}
-	out.Fault = cmp.Or(d.check(), d.fairness())
+	out.Fault = cmp.Or(d.check(), d.fair.fault)
 	return out
-}
-
-// fairness checks the bound on preemptions: one for each token computed in the run, at most, for anybody; the oldest
-// request of the most urgent, if it was there from the start, is never preempted by others' needs.
-func (d *driver) fairness() string {
-	total := int(d.s.Stats().ScheduledTokens)
-	for id, end := range d.ends {
-		if end.Preemptions > total {
-			return fmt.Sprintf("request %s was preempted %d times in a run of %d tokens", id, end.Preemptions, total)
-		}
-	}
-	return ""
 }
 
 // Shrink returns a smaller scenario that still fails: requests and operations left out, lengths cut, as long as a fault
@@ -131,6 +119,7 @@ func simplifications() []func(*TraceRequest) bool {
 		func(r *TraceRequest) bool { was := r.External; r.External = nil; return was != nil },
 		func(r *TraceRequest) bool { was := r.EOSAt; r.EOSAt, r.MinTokens = nil, 0; return was != nil },
 		func(r *TraceRequest) bool { was := r.StopAt; r.StopAt = nil; return was != nil },
+		func(r *TraceRequest) bool { was := r.FailAt; r.FailAt = nil; return was != nil },
 		func(r *TraceRequest) bool { was := r.LoRA; r.LoRA = nil; return was != nil },
 		func(r *TraceRequest) bool { was := r.Salt; r.Salt = ""; return was != "" },
 	}

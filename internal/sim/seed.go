@@ -132,6 +132,9 @@ func (g *generator) traits(r *TraceRequest) {
 	if g.chance(8) {
 		r.StopAt = new(g.rng.IntN(r.MaxTokens))
 	}
+	if g.h.Outputs == "history" && g.chance(12) {
+		r.FailAt = new(g.rng.IntN(r.MaxTokens))
+	}
 	if g.chance(8) {
 		r.Salt = pick(g, "x", "y")
 	}

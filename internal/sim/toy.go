@@ -153,6 +153,16 @@ func (y *toy) missing(q *toySeq, g, p int) uint64 {
 	return n
 }
 
+// spoil puts rubbish into the blocks that a row filled.
+func (y *toy) spoil(r *sched.Planned) {
+	q := y.seqs[r.ID]
+	for _, table := range append(q.more, q.table) {
+		for _, b := range table[r.From/y.blockSize : (r.From+r.N+y.blockSize-1)/y.blockSize] {
+			clear(y.memory[b])
+		}
+	}
+}
+
 // load fills the slots of tokens [from, to) of a sequence with what computing it would have put there, in all groups.
 func (y *toy) load(tables [][]kv.BlockID, tokens []int32, from, to int, bad func(kv.BlockID) bool) {
 	var h history

@@ -83,6 +83,7 @@ type TraceRequest struct {
 	GrammarReady *int     `json:"grammar_ready,omitzero"` // step
 	GrammarError *int     `json:"grammar_error,omitzero"` // step
 	External     *Ext     `json:"ext,omitzero"`
+	FailAt       *int     `json:"fail_at,omitzero"` // output whose row fails; only with outputs from history
 }
 
 // Ext is what the recorded connector does for a request.
