@@ -110,12 +110,16 @@ func ofType(typ tensor.DType) modeltest.Spec {
 // of every position are the same bits.
 func TestTypesSameBits(t *testing.T) {
 	ids := randomIDs(27) // 16 and 11 rows, or 16 and 1, then 10
+	chunks := []int{17, 64}
+	if testing.Short() {
+		chunks = chunks[:1]
+	}
 	for _, typ := range types() {
 		path := modeltest.Write(t, ofType(typ))
 		want := newMachine(t, open(t, path), setup{threads: 2}).run(t, ids, 64)
 		for _, level := range cpu.Levels() {
-			for _, chunk := range []int{64, 17} {
-				got := newMachine(t, open(t, path), setup{level: level, threads: 2}).run(t, ids, chunk)
+			for _, chunk := range chunks {
+				got := newMachine(t, open(t, path), setup{level: level}).run(t, ids, chunk)
 				for i := range want {
 					if !slices.Equal(got[i], want[i]) {
 						t.Errorf("%v, level %v, chunks of %d: logits of position %d differ", typ, level, chunk, i)
