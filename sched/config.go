@@ -125,6 +125,26 @@ func (c *Config) cacheConfig() kv.Config {
 	}
 }
 
+// BlocksFor returns how many blocks so many tokens take, in as few requests as MaxModelLen allows: one a block size where all
+// layers keep the whole context; of a windowed group what each request holds of it at most.
+func (c *Config) BlocksFor(tokens int) int {
+	k := c.cacheConfig()
+	k.Groups = nil
+	if len(c.Groups) == 0 {
+		return k.MostBlocks(tokens)
+	}
+	blocks := 0
+	for _, g := range c.Groups {
+		if g.Window == 0 {
+			blocks += (tokens + c.BlockSize - 1) / c.BlockSize
+			continue
+		}
+		k.Groups = []kv.Group{g}
+		blocks += tokens/c.MaxModelLen*k.MostBlocks(c.MaxModelLen) + k.MostBlocks(tokens%c.MaxModelLen)
+	}
+	return blocks
+}
+
 // Refusal is why a request can never be served, whatever becomes of the others.
 type Refusal struct {
 	Reason RefusalReason

@@ -130,7 +130,8 @@ func (cmd *serveCmd) options(log *slog.Logger) (*llm.Options, error) {
 	}
 	return &llm.Options{
 		Model: cmd.Model.Model, CPU: cmd.CPU.CPU, Threads: cmd.CPU.Threads, MaxModelLen: cmd.Model.MaxModelLen,
-		KVCacheTokens: cmd.Cache.KVCacheTokens, KVCacheMemory: int64(cmd.Cache.KVCacheMemory), ChatTemplate: template, Log: log, Tiers: tiers,
+		WholeContext: cmd.Cache.DisableHybrid, KVCacheTokens: cmd.Cache.KVCacheTokens, KVCacheMemory: int64(cmd.Cache.KVCacheMemory),
+		ChatTemplate: template, Log: log, Tiers: tiers,
 		Engine: engine.Config{
 			Sched: sched.Config{
 				BlockSize: cmd.Cache.BlockSize, MaxNumSeqs: s.MaxNumSeqs, MaxNumBatchedTokens: s.MaxNumBatchedTokens, Policy: policy,

@@ -85,7 +85,10 @@ type Cache struct {
 	BlockSize int `default:"16" enum:"8,16,32" help:"Tokens in a block."`
 	// Never changes an answer.
 	EnablePrefixCaching bool `default:"true" negatable:"" help:"Share the blocks of prompts that begin alike."`
-	// A multiple of BlockSize; excludes KVCacheMemory.
+	// Never changes an answer.
+	DisableHybrid bool `name:"disable-hybrid-kv-cache-manager" help:"Keep the whole context also in layers that see a window of it."`
+	// A multiple of BlockSize; excludes KVCacheMemory. With sliding windows it is tokens of requests as long as may be; short
+	// ones, of which windows save less, fit in smaller number.
 	KVCacheTokens int `name:"kv-cache-tokens" placeholder:"TOKENS" help:"Size of the KV cache in tokens, exactly."`
 	// Rounded down to whole blocks; excludes KVCacheTokens.
 	KVCacheMemory Bytes `name:"kv-cache-memory" aliases:"kv-cache-memory-bytes" placeholder:"BYTES" help:"Size of the KV cache, such as 2GiB."`

@@ -63,6 +63,7 @@ type Config struct {
 	Stores    []Store      // nearest first
 	BlockSize int          // tokens
 	Events    bool         // keep what the ram tier gains and loses for AppendEvents
+	Groups    []kv.Group   // those of the scheduler; empty means one that keeps the whole context
 	// BufferBytes is the memory for chunks on their way to each store; 0 means 64 MiB.
 	BufferBytes int
 	// Log may be nil.
@@ -92,6 +93,7 @@ type Chain struct {
 	deferred bool                        // somebody was told to wait for one of these
 	counted  map[sched.RequestID]bool    // live requests whose misses are counted
 	scratch  []part
+	needs    []span
 
 	mu      sync.Mutex // guards what follows
 	loads   map[loadKey]*load
@@ -106,6 +108,9 @@ type Chain struct {
 func New(cfg Config) (*Chain, error) {
 	if cfg.BufferBytes == 0 {
 		cfg.BufferBytes = defaultBufferBytes
+	}
+	if len(cfg.Groups) == 0 {
+		cfg.Groups = []kv.Group{{}}
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
@@ -165,13 +170,15 @@ func (c *Chain) Match(q sched.MatchQuery) sched.Match {
 		c.deferred = true
 		return sched.Match{Deferred: true}
 	}
-	c.scratch = c.route(c.scratch[:0], q.Hashes, first, last)
-	if c.ask(q.Request.ID, q.Hashes, first, last) {
+	reach := c.reach(q.Hashes, first, last)
+	if c.ask(q.Request.ID, q.Hashes, first, reach, last) {
 		return sched.Match{Deferred: true}
 	}
-	c.countMissed(q.Request.ID, c.scratch, first, last)
-	n := c.worthwhile(c.scratch)
-	async := slices.ContainsFunc(c.scratch, func(p part) bool { return p.tier != nil && p.from < first+n })
+	c.needs = c.spans(c.needs[:0], first, reach)
+	c.scratch = c.route(c.scratch[:0], q.Hashes, c.needs)
+	c.countMissed(q.Request.ID, c.scratch, reach, last)
+	n := c.worthwhile(c.scratch, reach-first)
+	async := n > 0 && slices.ContainsFunc(c.scratch, func(p part) bool { return p.tier != nil && p.from < first+n })
 	if async {
 		c.offered[q.Hashes[first]] = q.Request.ID
 	}
@@ -215,11 +222,12 @@ func (c *Chain) Begin(p *sched.Plan) {
 		e := &p.Evicted[i]
 		content := c.cfg.Memory.Block(int32(e.Block))
 		if c.ram != nil {
-			c.ram.Put(&e.Hash, content)
+			c.ram.Put(&e.Hash, e.Group, content)
 		}
+		k := key(&e.Hash, e.Group)
 		for _, t := range c.tiers {
 			if t.store.ChunkBlocks() == 1 { // a second chance, if it did not get through when it was filled
-				t.offer(&e.Hash, func(int) []byte { return content })
+				t.offer(&k, func(int) []byte { return content })
 			}
 		}
 	}
@@ -238,11 +246,12 @@ func (c *Chain) Begin(p *sched.Plan) {
 func (c *Chain) open(ld *sched.Load) *load {
 	bs := c.cfg.BlockSize
 	first, last := ld.From/bs, (ld.From+ld.Tokens)/bs
+	spans, blocks := c.promised(ld)
 	l := &load{
-		key: loadKey{ld.ID, ld.Epoch}, hashes: slices.Clone(ld.Hashes[first:last]), promised: slices.Clone(ld.Tables[0][first:last]),
+		key: loadKey{ld.ID, ld.Epoch}, first: first, hashes: slices.Clone(ld.Hashes[first:last]), promised: blocks,
 		limit: c.deadline(ld.Tokens), ended: c.end,
 	}
-	l.parts = c.route(nil, ld.Hashes, first, last)
+	l.parts = c.route(nil, ld.Hashes, spans)
 	l.end = len(l.parts)
 	for i := range l.parts {
 		p := &l.parts[i]
@@ -250,7 +259,7 @@ func (c *Chain) open(ld *sched.Load) *load {
 			continue
 		}
 		var ok bool
-		if p.slot, p.bytes, ok = c.ram.Pin(&p.hash); !ok {
+		if p.slot, p.bytes, ok = c.ram.Pin(&p.hash, p.group); !ok {
 			l.end = i
 			l.parts = l.parts[:i]
 			break
@@ -261,6 +270,21 @@ func (c *Chain) open(ld *sched.Load) *load {
 	c.loading[l.hashes[0]]++
 	c.mu.Unlock()
 	return l
+}
+
+// promised returns what a load has to bring: in each group the blocks that are not null, group by group.
+func (c *Chain) promised(ld *sched.Load) (spans []span, blocks []kv.BlockID) {
+	bs := c.cfg.BlockSize
+	last := (ld.From + ld.Tokens) / bs
+	for g, table := range ld.Tables {
+		from := ld.From / bs
+		for from < last && table[from] == kv.Null {
+			from++
+		}
+		spans = append(spans, span{g, from, last})
+		blocks = append(blocks, table[from:last]...)
+	}
+	return spans, blocks
 }
 
 // Deadlines of loads: the time in which the tokens would be computed, within bounds.
@@ -358,10 +382,17 @@ func (c *Chain) AppendEvents(dst []kv.Event) []kv.Event {
 func (c *Chain) Filled(filled []sched.Filled) {
 	for i := range filled {
 		f := &filled[i]
-		for _, t := range c.tiers {
-			n := t.store.ChunkBlocks()
-			for end := (f.From/n + 1) * n; end <= f.To; end += n {
-				t.offer(&f.Hashes[end-1], func(i int) []byte { return c.cfg.Memory.Block(int32(f.Tables[0][end-n+i])) })
+		for g, table := range f.Tables {
+			for _, t := range c.tiers {
+				n := t.store.ChunkBlocks()
+				for end := (f.From/n + 1) * n; end <= f.To; end += n {
+					blocks := table[end-n : end]
+					if slices.Contains(blocks, kv.Null) {
+						continue // partly left of the window
+					}
+					k := key(&f.Hashes[end-1], g)
+					t.offer(&k, func(i int) []byte { return c.cfg.Memory.Block(int32(blocks[i])) })
+				}
 			}
 		}
 	}

@@ -18,14 +18,13 @@ type copied struct {
 // pin keeps the sources of a load from being overwritten by what the same plan evicts. They are all there: since Match said
 // so, nobody has put a block into the tier.
 func (c *Chain) pin(ld *sched.Load) copied {
-	bs := c.cfg.BlockSize
-	first, last := ld.From/bs, (ld.From+ld.Tokens)/bs
-	l := copied{blocks: ld.Tables[0][first:last], parts: c.route(nil, ld.Hashes, first, last)}
+	spans, blocks := c.promised(ld)
+	l := copied{blocks: blocks, parts: c.route(nil, ld.Hashes, spans)}
 	invariant.Check(len(l.parts) == len(l.blocks), "ram tier holds %d of the %d blocks it promised to %s", len(l.parts), len(l.blocks), ld.ID)
 	for i := range l.parts {
 		p := &l.parts[i]
 		var ok bool
-		p.slot, p.bytes, ok = c.ram.Pin(&p.hash)
+		p.slot, p.bytes, ok = c.ram.Pin(&p.hash, p.group)
 		invariant.Check(ok && p.tier == nil, "ram tier holds block %d of %s", p.from, ld.ID)
 	}
 	return l

@@ -23,13 +23,9 @@ type findJob struct {
 	done   func()
 }
 
-// ask has the stores that must be asked look for the blocks that c.scratch does not reach, and tells whether to wait for the
-// answer. A store that is set aside is not asked.
-func (c *Chain) ask(id sched.RequestID, hashes []kv.Hash, first, last int) (wait bool) {
-	reach := first
-	if n := len(c.scratch); n > 0 {
-		reach = c.scratch[n-1].to
-	}
+// ask has the stores that must be asked look for the blocks from first on without which no more than reach can be loaded, and
+// tells whether to wait for the answer. A store that is set aside is not asked.
+func (c *Chain) ask(id sched.RequestID, hashes []kv.Hash, first, reach, last int) (wait bool) {
 	if reach >= last {
 		return false
 	}
@@ -45,8 +41,14 @@ func (c *Chain) ask(id sched.RequestID, hashes []kv.Hash, first, last int) (wait
 		}
 		var chunks []kv.Hash
 		n := t.store.ChunkBlocks()
-		for end := (reach/n + 1) * n; end <= len(hashes) && end-n < last; end += n {
-			chunks = append(chunks, hashes[end-1])
+		for g, group := range c.cfg.Groups {
+			from := reach
+			if group.Window > 0 { // a window behind the reach begins before it
+				from = max(first, group.Skipped(reach*c.cfg.BlockSize, c.cfg.BlockSize))
+			}
+			for end := (from/n + 1) * n; end <= len(hashes) && end-n < last; end += n {
+				chunks = append(chunks, key(&hashes[end-1], g))
+			}
 		}
 		if len(chunks) == 0 {
 			continue

@@ -18,8 +18,9 @@ type loadKey struct {
 // before the gap is there, at its deadline, or when the request ends. From then on its blocks are not written any more.
 type load struct {
 	key      loadKey
-	hashes   []kv.Hash     // of its blocks
-	promised []kv.BlockID  // the blocks the scheduler counts on, in order
+	first    int           // block of the request
+	hashes   []kv.Hash     // of the blocks from first on
+	promised []kv.BlockID  // the blocks the scheduler counts on, in the order of the parts
 	limit    time.Duration // from its beginning to its deadline
 	ended    func(*load)   // called once, with mu held
 
@@ -59,7 +60,7 @@ func (l *load) fill(i int, payload []byte, memory Memory, blockBytes int) bool {
 	p := &l.parts[i]
 	for b := p.from; b < p.to; b++ {
 		at := (p.skip + b - p.from) * blockBytes
-		copy(memory.Block(int32(l.promised[b-l.parts[0].from])), payload[at:at+blockBytes])
+		copy(memory.Block(int32(l.promised[p.at+b-p.from])), payload[at:at+blockBytes])
 	}
 	p.ok = true
 	l.settle()
@@ -120,5 +121,6 @@ func (l *load) bad() []kv.BlockID {
 	if l.end == 0 {
 		return l.promised
 	}
-	return l.promised[l.parts[l.end-1].to-l.parts[0].from:]
+	last := &l.parts[l.end-1]
+	return l.promised[last.at+last.to-last.from:]
 }

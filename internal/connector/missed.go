@@ -5,16 +5,15 @@ import (
 )
 
 // countMissed counts, once in a request's life, the blocks that each tier was asked for and does not hold: those that a
-// farther tier has, and those behind the reach of all. parts is what Match found of the blocks up to last, from first on.
-func (c *Chain) countMissed(id sched.RequestID, parts []part, first, last int) {
+// farther tier has, and, in each cache group, those behind the reach of all. parts is what brings the blocks up to reach; last
+// is where it would best have been.
+func (c *Chain) countMissed(id sched.RequestID, parts []part, reach, last int) {
 	if c.counted[id] {
 		return
 	}
 	c.counted[id] = true
-	reach := first
 	for i := range parts {
 		p := &parts[i]
-		reach = p.to
 		if p.tier == nil {
 			continue
 		}
@@ -24,7 +23,7 @@ func (c *Chain) countMissed(id sched.RequestID, parts []part, first, last int) {
 			nearer.missed.Add(n)
 		}
 	}
-	n := uint64(last - reach)
+	n := uint64((last - reach) * len(c.cfg.Groups))
 	c.missed.Add(n)
 	for _, t := range c.tiers {
 		t.missed.Add(n)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/quire-ai/quire/internal/connector/chunk"
+	"github.com/quire-ai/quire/kv"
 )
 
 // TestWorthwhile: as much is loaded as saves time; before the speeds are known, all.
@@ -27,12 +28,12 @@ func TestWorthwhile(t *testing.T) {
 		{"the store is slower than computing", time.Microsecond, time.Microsecond, time.Second, 4},
 		{"everything is", time.Nanosecond, time.Second, time.Second, 0},
 	} {
-		chain := &Chain{cfg: Config{BlockSize: 16, Format: chunk.Format{Blocks: 1}}}
+		chain := &Chain{cfg: Config{BlockSize: 16, Format: chunk.Format{Blocks: 1}, Groups: []kv.Group{{}}}}
 		far := &tier{}
 		chain.prefill.add(1, c.perToken)
 		chain.copying.add(1, c.perBlock)
 		far.reading.add(1, c.reading)
-		if got := chain.worthwhile(parts(far)); got != c.want {
+		if got := chain.worthwhile(parts(far), 12); got != c.want {
 			t.Errorf("%s: %d blocks are worth loading, want %d", c.name, got, c.want)
 		}
 	}

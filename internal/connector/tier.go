@@ -236,7 +236,8 @@ func (t *tier) promote(l *load, p *part, payload []byte) {
 		}
 		for b := p.from; b < p.to; b++ {
 			at := (p.skip + b - p.from) * t.block
-			nearer.offer(&l.hashes[b-l.parts[0].from], func(int) []byte { return payload[at : at+t.block] })
+			k := key(&l.hashes[b-l.first], p.group)
+			nearer.offer(&k, func(int) []byte { return payload[at : at+t.block] })
 		}
 	}
 }

@@ -173,7 +173,7 @@ func (m *machine) check(name string, r *reader, held map[uint64]bool) {
 			slices.Sorted(maps.Keys(r.known["GPU"])), slices.Sorted(maps.Keys(held)))
 	}
 	for h := range r.known["CPU"] {
-		if !m.host.Has(new(m.hashes[h])) {
+		if !m.host.Has(new(m.hashes[h]), 0) {
 			m.t.Fatalf("the %s reader knows %x in host memory, where it is not", name, h)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/quire-ai/quire/gguf"
 	"github.com/quire-ai/quire/internal/connector/chunk"
 	"github.com/quire-ai/quire/internal/cpu"
+	"github.com/quire-ai/quire/kv"
 )
 
 // kvVersion changes when the same model, tokens and layout give other bytes: when the arithmetic contract does
@@ -20,7 +21,7 @@ const kvVersion = "quire kv 1"
 
 // fingerprint names all that decides what the bytes of a KV block mean, other than its tokens: the model's file, metadata and
 // every weight, and the layout. It reads the whole file, as loading did just before.
-func fingerprint(f *gguf.File, shape cpu.KVShape) (chunk.Fingerprint, error) {
+func fingerprint(f *gguf.File, shape cpu.KVShape, groups []kv.Group) (chunk.Fingerprint, error) {
 	file, err := os.Open(f.Path)
 	if err != nil {
 		return chunk.Fingerprint{}, fmt.Errorf("fingerprint: %w", err)
@@ -28,6 +29,9 @@ func fingerprint(f *gguf.File, shape cpu.KVShape) (chunk.Fingerprint, error) {
 	defer file.Close()
 	h := sha256.New()
 	fmt.Fprintf(h, "%s f16 layers %d heads %d dim %d block %d\n", kvVersion, shape.Layers, shape.KVHeads, shape.HeadDim, shape.BlockSize)
+	if len(groups) > 0 { // which layers make a group follows from the model and these
+		fmt.Fprintf(h, "groups %v\n", groups)
+	}
 	if _, err := io.CopyN(h, file, f.DataStart); err != nil { // metadata and the table of tensors
 		return chunk.Fingerprint{}, fmt.Errorf("fingerprint: %w", err)
 	}

@@ -109,6 +109,7 @@ func (m *Model) load(ctx context.Context, o Options) error {
 // start sizes the KV cache and starts the engine over it.
 func (m *Model) start(o Options, device *cpu.Device, weights *model.Model, f *gguf.File) error {
 	s := &o.Engine.Sched
+	s.MaxModelLen, s.Groups = weights.MaxModelLen, executor.Groups(weights)
 	blockBytes := int64(weights.KVShape(s.BlockSize).BlockBytes())
 	free := int64(0)
 	if o.KVCacheTokens == 0 && o.KVCacheMemory == 0 {
@@ -118,16 +119,15 @@ func (m *Model) start(o Options, device *cpu.Device, weights *model.Model, f *gg
 			o.Log.Info("free memory is not known; the KV cache is sized for a small machine", slog.Any("error", err))
 		}
 	}
-	blocks, err := sizeCache(o, blockBytes, weights.MaxModelLen, free)
-	if err != nil {
+	var err error
+	if s.Blocks, err = sizeCache(o, blockBytes, free); err != nil {
 		return err
 	}
-	s.Blocks, s.MaxModelLen = blocks, weights.MaxModelLen
 	if err := s.Validate(); err != nil {
 		return err
 	}
 	ex, err := executor.New(executor.Config{
-		Model: weights, Device: device, Blocks: blocks, BlockSize: s.BlockSize, MaxNumBatchedTokens: s.MaxNumBatchedTokens,
+		Model: weights, Device: device, Blocks: s.Blocks, BlockSize: s.BlockSize, MaxNumBatchedTokens: s.MaxNumBatchedTokens,
 	})
 	if err != nil {
 		return err
@@ -138,10 +138,11 @@ func (m *Model) start(o Options, device *cpu.Device, weights *model.Model, f *gg
 	}
 	m.Engine = engine.New(o.Engine, ex)
 	m.closers = append(m.closers, m.Engine.Close)
-	m.Plan = MemoryPlan{
-		WeightBytes: weights.WeightBytes, Blocks: blocks, BlockSize: s.BlockSize, BlockBytes: blockBytes,
-		MaxModelLen: weights.MaxModelLen, LongestRequest: m.Engine.MaxTokens(), CPU: device.Level().String(), Threads: device.Threads(),
-	}
+	m.Plan = memoryPlan(s, blockBytes, m.Engine.MaxTokens())
+	m.Plan.WeightBytes, m.Plan.CPU, m.Plan.Threads = weights.WeightBytes, device.Level().String(), device.Threads()
+	shape := weights.KVShape(s.BlockSize)
+	shape.Layers = weights.Layers
+	m.Plan.WholeBytes = int64(m.Plan.LongestRequest+s.BlockSize-1) / int64(s.BlockSize) * int64(shape.BlockBytes())
 	m.say(o.Log)
 	return nil
 }
@@ -209,8 +210,7 @@ func newDevice(o Options) (*cpu.Device, error) {
 }
 
 func loadWeights(f *gguf.File, device *cpu.Device, o Options) (*model.Model, error) {
-	// Whole contexts, until the tiers behind the cache know groups.
-	mo := model.Options{Device: device, MaxModelLen: o.MaxModelLen, WholeContext: true}
+	mo := model.Options{Device: device, MaxModelLen: o.MaxModelLen, WholeContext: o.WholeContext}
 	if o.Progress != nil {
 		mo.Progress = func(done, total int64) { o.Progress(Progress{Done: done, Total: total}) }
 	}

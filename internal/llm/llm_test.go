@@ -28,7 +28,7 @@ func TestRealModelAnswers(t *testing.T) {
 		}
 	}()
 	t.Log(m.Plan)
-	if m.Plan.Tokens() != 4096 || m.Plan.LongestRequest != 4097 {
+	if m.Plan.Tokens != 4096 || m.Plan.LongestRequest != 4097 {
 		t.Errorf("plan %v; want 4096 tokens and requests of up to 4097, the last token needing no slot", m.Plan)
 	}
 	text, finish := complete(t, m, "The capital of France is", 8)

@@ -31,10 +31,14 @@ type Options struct {
 
 	// MaxModelLen is the most tokens of a request, prompt and output; 0 takes the model's own context.
 	MaxModelLen int
-	// KVCacheTokens is the exact size of the KV cache in tokens, a multiple of the block size. KVCacheMemory is its size in
-	// bytes, rounded down to whole blocks. At most one may be given; with neither, the cache has room for 32,768 tokens or
-	// one longest request, but takes no more than 8 GiB, a quarter of the memory that is free once the weights are loaded,
-	// or what MaxNumSeqs longest requests fill.
+	// WholeContext has sliding-window layers keep the whole context, as the others do, instead of what their windows reach. No
+	// answer depends on it.
+	WholeContext bool
+	// KVCacheTokens is the exact size of the KV cache in tokens, a multiple of the block size; with sliding windows, of tokens in
+	// requests as long as may be, and fewer in short ones, of which the windows save less. KVCacheMemory is its size in bytes,
+	// rounded down to whole blocks. At most one may be given; with neither, the cache has room for 32,768 tokens, in requests
+	// however short, or one longest request, but takes no more than 8 GiB, a quarter of the memory that is free once the weights
+	// are loaded, or what MaxNumSeqs longest requests fill.
 	KVCacheTokens int
 	KVCacheMemory int64
 

@@ -48,16 +48,16 @@ const (
 // openTiers makes the chain of tiers behind the executor's KV memory, nil if there is none.
 func openTiers(o Options, ex *executor.Executor, f *gguf.File) (*connector.Chain, error) {
 	s := &o.Engine.Sched
-	if s.NoPrefixCaching || len(s.Groups) > 1 {
+	if s.NoPrefixCaching {
 		return nil, nil
 	}
 	cfg := connector.Config{
-		Memory: ex.KV(), Format: chunk.Format{Blocks: 1, BlockBytes: ex.KV().BlockBytes()}, BlockSize: s.BlockSize, Log: o.Log,
-		Events: o.Engine.Observer.KVEvents != nil,
+		Memory: ex.KV(), Format: chunk.Format{Blocks: 1, BlockBytes: ex.KV().BlockBytes()}, BlockSize: s.BlockSize, Groups: s.Groups,
+		Events: o.Engine.Observer.KVEvents != nil, Log: o.Log,
 	}
 	var err error
 	if o.Tiers.Disk != "" || o.Tiers.Valkey != "" {
-		if cfg.Format.Fingerprint, err = fingerprint(f, ex.KV().Shape()); err != nil {
+		if cfg.Format.Fingerprint, err = fingerprint(f, ex.KV().Shape(), s.Groups); err != nil {
 			return nil, err
 		}
 	}

@@ -23,12 +23,12 @@ const sentinel Slot = 0
 // Cache holds blocks by their hash. Its methods may be called concurrently.
 type Cache struct {
 	blockBytes int
+	capacity   int    // blocks
 	memory     []byte // [slot][blockBytes], outside the Go heap; pages that were never used cost nothing
 
 	mu      sync.Mutex // guards what follows
-	index   map[kv.Hash]Slot
-	slots   []slot // [0] is the sentinel: next is the oldest, prev the newest
-	used    int    // slots ever used: those behind were never touched
+	index   map[key]Slot
+	slots   []slot // ever used; [0] is the sentinel: next is the oldest, prev the newest
 	vacant  []Slot // used, and empty
 	evicted uint64
 	stored  uint64
@@ -37,8 +37,14 @@ type Cache struct {
 	events  []kv.Event
 }
 
+// key names a block: by the hash of its tokens and the cache group whose layers it holds.
+type key struct {
+	hash  kv.Hash
+	group int
+}
+
 type slot struct {
-	hash       kv.Hash
+	key        key
 	prev, next Slot // in the queue, while pins is 0
 	pins       int32
 }
@@ -53,7 +59,7 @@ func New(sizeBytes int64, blockBytes int) (*Cache, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ram tier: %w", err)
 	}
-	return &Cache{blockBytes: blockBytes, memory: memory, index: map[kv.Hash]Slot{}, slots: make([]slot, n+1)}, nil
+	return &Cache{blockBytes: blockBytes, memory: memory, index: map[key]Slot{}, slots: make([]slot, 1), capacity: int(n)}, nil
 }
 
 // Close frees the memory. Nobody may hold a pin.
@@ -73,49 +79,50 @@ func (c *Cache) AppendEvents(dst []kv.Event) []kv.Event {
 }
 
 // note keeps an event, if anybody wants to know.
-func (c *Cache) note(kind kv.EventKind, h kv.Hash) {
+func (c *Cache) note(kind kv.EventKind, k key) {
 	if c.record {
-		c.events = append(c.events, kv.Event{Kind: kind, Medium: kv.InRAM, Hashes: []kv.Hash{h}})
+		c.events = append(c.events, kv.Event{Kind: kind, Medium: kv.InRAM, Group: k.group, Hashes: []kv.Hash{k.hash}})
 	}
 }
 
 // forget takes an unpinned block out of the index and the queue.
 func (c *Cache) forget(s Slot) {
 	c.unlink(s)
-	delete(c.index, c.slots[s].hash)
-	c.note(kv.BlockRemoved, c.slots[s].hash)
+	delete(c.index, c.slots[s].key)
+	c.note(kv.BlockRemoved, c.slots[s].key)
 }
 
-// Has tells whether the block of the hash is there.
-func (c *Cache) Has(h *kv.Hash) bool {
+// Has tells whether the block of the hash and cache group is there.
+func (c *Cache) Has(h *kv.Hash, group int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_, ok := c.index[*h]
+	_, ok := c.index[key{*h, group}]
 	return ok
 }
 
 // Put copies a block in, in place of the one used longest ago. It does nothing if the block is there, or if every other is
 // pinned. It has one caller.
-func (c *Cache) Put(h *kv.Hash, block []byte) {
-	s, ok := c.reserve(h)
+func (c *Cache) Put(h *kv.Hash, group int, block []byte) {
+	k := key{*h, group}
+	s, ok := c.reserve(k)
 	if !ok {
 		return
 	}
 	copy(c.bytes(s), block)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.slots[s].hash = *h
-	c.index[*h] = s
+	c.slots[s].key = k
+	c.index[k] = s
 	c.stored++
-	c.note(kv.BlockStored, *h)
+	c.note(kv.BlockStored, k)
 	c.unpin(s)
 }
 
 // reserve finds a place for a block that is not there and pins it.
-func (c *Cache) reserve(h *kv.Hash) (Slot, bool) {
+func (c *Cache) reserve(k key) (Slot, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if s, ok := c.index[*h]; ok {
+	if s, ok := c.index[k]; ok {
 		c.touch(s)
 		return 0, false
 	}
@@ -124,9 +131,9 @@ func (c *Cache) reserve(h *kv.Hash) (Slot, bool) {
 	case len(c.vacant) > 0:
 		s = c.vacant[len(c.vacant)-1]
 		c.vacant = c.vacant[:len(c.vacant)-1]
-	case c.used < len(c.slots)-1:
-		c.used++
-		s = Slot(c.used)
+	case len(c.slots) <= c.capacity:
+		s = Slot(len(c.slots))
+		c.slots = append(c.slots, slot{})
 	default:
 		if s = c.slots[sentinel].next; s == sentinel {
 			return 0, false
@@ -140,10 +147,10 @@ func (c *Cache) reserve(h *kv.Hash) (Slot, bool) {
 }
 
 // Pin finds a block and keeps it until Unpin. The bytes must not be written to.
-func (c *Cache) Pin(h *kv.Hash) (Slot, []byte, bool) {
+func (c *Cache) Pin(h *kv.Hash, group int) (Slot, []byte, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s, ok := c.index[*h]
+	s, ok := c.index[key{*h, group}]
 	if !ok {
 		return 0, nil, false
 	}
@@ -195,7 +202,7 @@ func (c *Cache) Stats() Stats {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return Stats{
-		Blocks: len(c.index), Capacity: len(c.slots) - 1, BlockBytes: c.blockBytes, Pinned: c.pinned, Stored: c.stored, Evicted: c.evicted,
+		Blocks: len(c.index), Capacity: c.capacity, BlockBytes: c.blockBytes, Pinned: c.pinned, Stored: c.stored, Evicted: c.evicted,
 	}
 }
 

@@ -19,12 +19,12 @@ func TestLeastRecentlyUsedGoes(t *testing.T) {
 	}
 	defer c.Close()
 	for i := range 3 {
-		c.Put(hash(i), block(i))
+		c.Put(hash(i), 0, block(i))
 	}
-	c.Put(hash(0), block(0)) // used again: 1 is the oldest now
-	c.Put(hash(3), block(3))
+	c.Put(hash(0), 0, block(0)) // used again: 1 is the oldest now
+	c.Put(hash(3), 0, block(3))
 	for i, want := range []bool{true, false, true, true} {
-		if got := c.Has(hash(i)); got != want {
+		if got := c.Has(hash(i), 0); got != want {
 			t.Errorf("Has(%d) = %t, want %t", i, got, want)
 		}
 	}
@@ -39,14 +39,14 @@ func TestPinnedStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	c.Put(hash(0), block(0))
-	c.Put(hash(1), block(1))
-	slot, b, ok := c.Pin(hash(0))
-	again, _, _ := c.Pin(hash(0))
+	c.Put(hash(0), 0, block(0))
+	c.Put(hash(1), 0, block(1))
+	slot, b, ok := c.Pin(hash(0), 0)
+	again, _, _ := c.Pin(hash(0), 0)
 	for i := 2; i < 9; i++ {
-		c.Put(hash(i), block(i))
+		c.Put(hash(i), 0, block(i))
 	}
-	if !ok || again != slot || !bytes.Equal(b, block(0)) || !c.Has(hash(0)) {
+	if !ok || again != slot || !bytes.Equal(b, block(0)) || !c.Has(hash(0), 0) {
 		t.Fatal("a pinned block was replaced")
 	}
 	c.Clear()
@@ -55,9 +55,9 @@ func TestPinnedStays(t *testing.T) {
 	}
 	c.Unpin(slot)
 	c.Unpin(again)
-	c.Put(hash(10), block(10))
-	c.Put(hash(11), block(11))
-	if c.Has(hash(0)) || c.Stats().Pinned != 0 {
+	c.Put(hash(10), 0, block(10))
+	c.Put(hash(11), 0, block(11))
+	if c.Has(hash(0), 0) || c.Stats().Pinned != 0 {
 		t.Error("the block is still there after its pins went and two others came")
 	}
 }
@@ -68,10 +68,10 @@ func TestAllPinnedPutsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	c.Put(hash(0), block(0))
-	slot, _, _ := c.Pin(hash(0))
-	c.Put(hash(1), block(1))
-	if c.Has(hash(1)) || !c.Has(hash(0)) {
+	c.Put(hash(0), 0, block(0))
+	slot, _, _ := c.Pin(hash(0), 0)
+	c.Put(hash(1), 0, block(1))
+	if c.Has(hash(1), 0) || !c.Has(hash(0), 0) {
 		t.Error("a block came in though the only place is pinned")
 	}
 	c.Unpin(slot)
