@@ -116,6 +116,8 @@ func (t *Target) exchange(ctx context.Context, req *Request, r *Record) error {
 		return err
 	}
 	post.Header.Set("Content-Type", "application/json")
+	// Not sent: it lets the client ask again where the server closed an idle connection, as some do after seconds.
+	post.Header["Idempotency-Key"] = nil
 	if t.APIKey != "" {
 		post.Header.Set("Authorization", "Bearer "+t.APIKey)
 	}
