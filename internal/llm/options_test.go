@@ -34,12 +34,18 @@ func errorText(err error) string {
 
 func TestMemoryPlanString(t *testing.T) {
 	p := MemoryPlan{
-		WeightBytes: 96_436_224, Blocks: 256, BlockSize: 16, BlockBytes: 368_640, MaxModelLen: 8192, LongestRequest: 4097,
+		WeightBytes: 96_436_224, Blocks: 256, BlockSize: 16, BlockBytes: 368_640, Tokens: 4096, MaxModelLen: 8192, LongestRequest: 4097,
 		CPU: "avx2", Threads: 2,
 	}
 	want := "KV cache 256 blocks × 16 = 4096 tokens, 90 MiB; longest request 4097 tokens; weights 92 MiB; avx2, 2 threads"
 	if got := p.String(); got != want {
 		t.Errorf("plan %s\nwant %s", got, want)
+	}
+	p.Tokens, p.LongestRequest, p.RequestBytes, p.WholeBytes = 10_000, 8192, 80<<20, 360<<20
+	want = "KV cache 256 blocks of 360 KiB hold 10000 tokens, 90 MiB; " +
+		"longest request 8192 tokens in 80 MiB, 360 MiB without windows; weights 92 MiB; avx2, 2 threads"
+	if got := p.String(); got != want {
+		t.Errorf("plan with windows %s\nwant %s", got, want)
 	}
 	for n, want := range map[int64]string{0: "0 B", 1000: "1000 B", 1536: "1.5 KiB", 3 << 30: "3 GiB", 200 << 40: "200 TiB"} {
 		if got := bytesString(n); got != want {
