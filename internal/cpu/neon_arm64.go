@@ -1,7 +1,5 @@
 package cpu
 
-import "unsafe"
-
 // neonKernels is level NEON: SDOT for Q8 and Q4, FMLA for floats and with them attention. The rest is plain Go.
 func neonKernels() sparse {
 	return sparse{products: &assembly{
@@ -17,7 +15,6 @@ func neonKernels() sparse {
 		blockHeights: sameHeights([]int{1, 2, 3, 4}),
 		floatHeights: []int{1, 2, 3, 4},
 		together:     func(int) int { return 1 },
-		prefetch:     func(unsafe.Pointer, int) {}, // the processor sees the streams itself
 
 		peakInts:   peakIntsNEON,
 		peakFloats: peakFloatsNEON,
