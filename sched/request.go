@@ -46,16 +46,17 @@ type request struct {
 	table  kv.Table // blocks held
 	spec   []int32  // drafts to verify in the next step
 
-	computed     int   // tokens whose KV is computed, or will be once the steps in flight are done
-	placeholders int   // outputs in flight whose ids are not known yet (asynchronous scheduling)
-	inFlight     int   // tokens in steps not yet retired
-	stale        int   // of those, tokens scheduled before the last preemption, whose outputs are still delivered
-	discard      int   // of those, tokens whose outputs mean nothing
-	dropBefore   Epoch // rows planned in an older epoch than this are the ones to discard
-	resident     Epoch // in which it was admitted last: rows planned since then filled blocks of its table
-	prefillChunk bool  // the last plan left known tokens to compute
-	prefilling   bool  // an admitted prefill or load whose remaining blocks others' loads must leave free
-	cached       int   // tokens found computed at first admission, −1 before
+	computed     int    // tokens whose KV is computed, or will be once the steps in flight are done
+	placeholders int    // outputs in flight whose ids are not known yet (asynchronous scheduling)
+	inFlight     int    // tokens in steps not yet retired
+	stale        int    // of those, tokens scheduled before the last preemption, whose outputs are still delivered
+	discard      int    // of those, tokens whose outputs mean nothing
+	dropBefore   Epoch  // rows planned in an older epoch than this are the ones to discard
+	resident     Epoch  // in which it was admitted last: rows planned since then filled blocks of its table
+	admitted     uint64 // the step of that
+	prefillChunk bool   // the last plan left known tokens to compute
+	prefilling   bool   // an admitted prefill or load whose remaining blocks others' loads must leave free
+	cached       int    // tokens found computed at first admission, −1 before
 	preemptions  int
 	highWater    int // most tokens ever computed: what lies below is recomputation
 

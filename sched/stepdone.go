@@ -64,7 +64,8 @@ func (s *Scheduler) spoilStep(p *Plan, ev *StepDone) {
 	if len(ev.Bad) > 0 {
 		s.discardVictims(p)
 	}
-	next, orphans := 0, false
+	next := 0
+	var orphaned []*request // whose row failed, and which were preempted or ended meanwhile
 	for i := range p.Requests {
 		item := &p.Requests[i]
 		rowErr := ev.Err
@@ -79,13 +80,11 @@ func (s *Scheduler) spoilStep(p *Plan, ev *StepDone) {
 		case r.state == Running && item.epoch >= r.resident:
 			// Dropped already: what it filled is computed again, by steps that come after it.
 		default:
-			orphans = true
+			orphaned = append(orphaned, r)
 		}
 	}
-	if orphans {
-		// The row's request was preempted or ended meanwhile, and which blocks were its own is not known any more: nothing
-		// that was registered since is to be trusted.
-		s.spoilHolders(nil, s.registeredSince(p.Step), false)
+	if len(orphaned) > 0 {
+		s.spoilHolders(nil, s.suspects(p.Step, orphaned), false)
 	}
 	for i := range p.Requests {
 		p.Requests[i].r.retiring = 0
@@ -134,6 +133,26 @@ func (s *Scheduler) registeredSince(step uint64) []kv.BlockID {
 	for b := kv.BlockID(1); int(b) <= pool.Usable(); b++ {
 		if pool.RegisteredSince(b, step) {
 			blocks = append(blocks, b)
+		}
+	}
+	return blocks
+}
+
+// suspects returns the blocks that rows of a step may have spoilt whose requests were preempted or ended meanwhile. Which
+// blocks those filled is not known any more, so it is all that entered the prefix cache since; but not what such a request
+// has got in its present life. If that lies behind a suspect it is found as such; else a request whose rows fail would be
+// preempted by the failure of one life in the next, for ever.
+func (s *Scheduler) suspects(step uint64, orphaned []*request) []kv.BlockID {
+	blocks := s.registeredSince(step)
+	for _, r := range orphaned {
+		if r.state != Running {
+			continue
+		}
+		for g := range s.cache.Groups() {
+			own := r.table.Blocks(g, 0)
+			blocks = slices.DeleteFunc(blocks, func(b kv.BlockID) bool {
+				return s.cache.Pool().RegisteredSince(b, r.admitted) && slices.Contains(own, b)
+			})
 		}
 	}
 	return blocks

@@ -181,7 +181,7 @@ func (s *Scheduler) admit(r *request, a allocation) {
 	}
 	s.makeRoom(r)
 	s.move(r, Running)
-	r.resident = r.epoch
+	r.resident, r.admitted = r.epoch, s.plan.Step
 	s.running = append(s.running, r)
 	if r.cached < 0 {
 		r.cached = r.computed
