@@ -196,14 +196,11 @@ func (s *status) stalled(now time.Time) Health {
 	return h
 }
 
-// Live reports whether the loop turns: false after a fault and after Close.
+// Live reports whether the loop turns: false from a fault or Close on.
 func (e *Engine) Live() bool {
-	select {
-	case <-e.done:
-		return false
-	default:
-		return true
-	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.closing == nil || e.closing == ErrDraining
 }
 
 // Ready reports whether requests are accepted and served.
