@@ -290,8 +290,9 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// naive is the obvious sampler: sort everything, cut, sum. It returns the interval of u that belongs to each index.
-func naive(row []float32, p *Params) (low, high []float64) {
+// naive is the obvious sampler: sort everything, cut, sum. It returns the interval of u that belongs to each index, and
+// whether top-p falls so near to a border between two tokens that the rounding of weights decides which is the last.
+func naive(row []float32, p *Params) (low, high []float64, undecided bool) {
 	items := make([]item, len(row))
 	for i, v := range row {
 		items[i] = item{index: int32(i), value: v}
@@ -311,7 +312,9 @@ func naive(row []float32, p *Params) (low, high []float64) {
 	}
 	sum, kept := 0.0, 0.0
 	for _, it := range items {
-		if sum >= p.TopP*total {
+		target := p.TopP * total
+		undecided = undecided || p.TopP < 1 && weight[it.index] > 0 && math.Abs(sum-target) < 1e-5*target
+		if sum >= target {
 			weight[it.index] = 0
 		}
 		sum += weight[it.index]
@@ -326,7 +329,7 @@ func naive(row []float32, p *Params) (low, high []float64) {
 		sum += w
 		high[i] = sum / kept
 	}
-	return low, high
+	return low, high, undecided
 }
 
 func FuzzPickAgainstNaive(f *testing.F) {
@@ -350,7 +353,10 @@ func FuzzPickAgainstNaive(f *testing.F) {
 				row[i] = float32(math.Round(float64(row[i])))
 			}
 		}
-		low, high := naive(row, &p)
+		low, high, undecided := naive(row, &p)
+		if undecided {
+			t.Skip()
+		}
 		s := New(&p, n, nil, plain)
 		for position := range 20 {
 			tok, err := s.Sample(row, position)
@@ -358,8 +364,7 @@ func FuzzPickAgainstNaive(f *testing.F) {
 				t.Fatal(err)
 			}
 			u := Uniform(seed, position)
-			// The two sum in different orders, so their borders may differ in the last digits; where a truncation falls
-			// exactly between two tokens that moves a whole token in or out, hence the share of one token.
+			// The two sum in different orders, so their borders may differ in the last digits.
 			const rounding = 1e-6
 			if u < low[tok.ID]-rounding || u > high[tok.ID]+rounding {
 				t.Errorf("u %v gave %d, whose interval is [%v, %v)", u, tok.ID, low[tok.ID], high[tok.ID])
